@@ -299,8 +299,10 @@ class CreateHandle:
     def _write_waiting(self) -> None:
         waiting, self._waiting, self._waiting_bytes, self._is_open = self._waiting, [], 0, True
         for parts in _shares(waiting):
-            rows = pa.concat_batches([part.rows for part, _ in parts])
-            keys = pa.concat_arrays([part.keys for part, _ in parts])
+            rows, keys = parts[0][0].rows, parts[0][0].keys
+            if len(parts) > 1:  # Arrow would copy a single part, too, which may be large
+                rows = pa.concat_batches([part.rows for part, _ in parts])
+                keys = pa.concat_arrays([part.keys for part, _ in parts])
             counters = pa.array(np.concatenate([np.arange(first, first + len(part)) for part, first in parts]))
             for start in range(0, len(keys), _ROWS_AT_ONCE):
                 chosen = start, _ROWS_AT_ONCE

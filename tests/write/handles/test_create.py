@@ -92,3 +92,16 @@ def test_the_parts_of_a_group_get_their_meta_fields_together(tmp_path: Path, mon
     assert calls == [data.num_rows // 20] * 20
     numbers = table.snapshot(columns=["_hoodie_commit_seqno"])[0].to_pylist()
     assert sorted(int(number.rpartition("_")[2]) for number in numbers) == list(range(1, data.num_rows + 1))
+
+
+def test_a_single_part_is_not_copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[pa.RecordBatch] = []
+
+    def noted(rows: pa.RecordBatch, *given: pa.Array, **named: Any) -> pa.RecordBatch:
+        seen.append(rows)
+        return add_origin(rows, *given, **named)
+
+    monkeypatch.setattr("hudiformat.write.handles.base_files.add_origin", noted)
+    data = keyed(0, 200).combine_chunks()
+    new_table(tmp_path / "t").insert(data)
+    assert [rows["k"].buffers()[2].address for rows in seen] == [data["k"].chunk(0).buffers()[2].address]
