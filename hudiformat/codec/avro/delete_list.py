@@ -34,6 +34,7 @@ _TEXT = 2
 """The byte of the branch of a text, in a union whose first branch is null."""
 _MORE = 0x80
 """The bit of a byte of an integer that another byte follows."""
+_MORE_OR_NEGATIVE = _MORE | 1
 _BITS = 64
 
 
@@ -92,31 +93,42 @@ def _read_few(data: bytes, guess_from: int) -> list[pa.Array] | None:
     Return None if there are more deletes, if their ordering values are not all ints, longs or strings, or if a byte is
     wrong: who decodes the list in another way says which.
     """
-    deletes: list[tuple[bytes, bytes, int | bytes]] = []
+    keys: list[bytes] = []
+    paths: list[bytes] = []
+    values: list[int | bytes] = []
+    rest, kind = b"", pa.null()
     try:
         count, at = _integer(data, 0)
-        branch = -1
         for _ in range(count if count < guess_from else 0):
             key, at = _branch_of_text(data, at)
-            path, at = _branch_of_text(data, at)
-            branch, before = data[at], branch
-            if branch not in _LOOPED or before not in (-1, branch):
-                return None
-            value, at = _LOOPED[branch][1](data, at + 1)
-            deletes.append((key, path, value))
-        if not deletes or data[at:] != b"\x00":
+            keys.append(key)
+            if rest and data.startswith(rest, at):
+                at += len(rest)
+            else:  # it is the same for all deletes of one partition with one ordering value
+                path, start = _branch_of_text(data, at)
+                known, kind = kind, _LOOPED[data[start]][0]
+                if rest and known != kind:
+                    return None
+                value, end = _LOOPED[data[start]][1](data, start + 1)
+                rest, at = data[at:end], end
+            paths.append(path)
+            values.append(value)
+        if not keys or data[at:] != b"\x00":
             return None
-        keys, paths, values = zip(*deletes, strict=True)
-        return [pa.array(keys, pa.string()), pa.array(paths, pa.string()), pa.array(values, _LOOPED[branch][0])]
-    except (IndexError, ValueError, OverflowError, pa.ArrowInvalid):  # past the end, no integer, no UTF-8, no int
-        return None
+        return [pa.array(keys, pa.string()), pa.array(paths, pa.string()), pa.array(values, kind)]
+    except (IndexError, KeyError, ValueError, OverflowError, pa.ArrowInvalid):
+        return None  # past the end, no integer, no UTF-8, no int; a branch that is not read here
 
 
 def _branch_of_text(data: bytes, at: int) -> tuple[bytes, int]:
     """Return the text in a union with null at a position, and where it ends; raise a ValueError for a null."""
     if data[at] != _TEXT:
         raise ValueError(at)
-    return _text(data, at + 1)
+    size, start = data[at + 1], at + 2
+    if size & _MORE_OR_NEGATIVE:
+        return _text(data, at + 1)
+    end = start + (size >> 1)
+    return data[start:end], end  # past the end of *data*, as the next byte, which does not exist, will show
 
 
 def _text(data: bytes, at: int) -> tuple[bytes, int]:

@@ -441,4 +441,4 @@ def decode_positions(text: str, *, most: int | None = None) -> Positions:
             raise ValueError(f"{len(bitmap)} positions, in a block of {most} bytes")  # noqa: TRY301 - it becomes an error of ours below
     except (ValueError, binascii.Error) as error:
         raise CorruptBlockError(f"record positions that are no roaring bitmap: {error}") from error
-    return np.fromiter(bitmap, np.uint64, len(bitmap))
+    return np.array(bitmap.to_array(), np.uint64)
