@@ -16,7 +16,8 @@ from hudiformat.api.stats import SMALL_FILE_LIMIT, slice_stats
 from hudiformat.arguments import check_arguments
 from hudiformat.conditions.filters import Filter
 from hudiformat.errors import HudiFormatError, OptionError
-from hudiformat.file_group.reader import SliceReader, refuse_unreadable
+from hudiformat.file_group.base_file.format import refuse_unreadable
+from hudiformat.file_group.reader import SliceReader
 from hudiformat.file_group.slices import FileSlice, ListedFiles
 from hudiformat.naming.file_names import join_path
 from hudiformat.notebook import show_error

@@ -5,8 +5,8 @@ The option ``hudiformat.damage`` decides whether a damaged file is handled as in
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -18,15 +18,11 @@ from hudiformat.codec.avro.nodes import unknown_logical_types
 from hudiformat.codec.avro.schema import avro_to_arrow
 from hudiformat.codec.log.block import LogBlock
 from hudiformat.codec.log.damaged import add_log_file_to_errors
-from hudiformat.codec.log.frame import BlockType, HeaderKey
+from hudiformat.codec.log.frame import BlockType
 from hudiformat.conditions.filters import can_evaluate
-from hudiformat.errors import (
-    SchemaError,
-    UnsupportedFeatureError,
-    unknown_column_error,
-)
+from hudiformat.errors import HudiFormatError, SchemaError, unknown_column_error
 from hudiformat.file_group.base_file.filters import FileFilter, KeyFilter
-from hudiformat.file_group.base_file.format import FORMATS
+from hudiformat.file_group.base_file.format import refuse_unreadable
 from hudiformat.file_group.base_file.read import (
     BaseRows,
     LogsWin,
@@ -41,11 +37,12 @@ from hudiformat.file_group.damage import DamageMode, log_blocks, sound_blocks, s
 from hudiformat.file_group.deleted_files import explain_missing_files, files_of, refuse_lost_base_file
 from hudiformat.file_group.finer_times import StoredTimes
 from hudiformat.file_group.key_filter import key_filter, plain_comparisons
-from hudiformat.file_group.merging.candidates import blocks_to_merge, memory_of, read_candidates
+from hudiformat.file_group.merging.candidates import blocks_to_merge, have_operations, memory_of, read_candidates
 from hudiformat.file_group.merging.counting import count_by_position
-from hudiformat.file_group.merging.rule import Integers, MergeRule, RecordMerger, merge_rule
-from hudiformat.file_group.merging.slice import MergedLog, log_rows, merge_log_entries, merge_slice
+from hudiformat.file_group.merging.rule import MergeRule, RecordMerger, merge_rule
+from hudiformat.file_group.merging.slice import MergedLog, ReplacedRows, log_rows, merge_log_entries, merge_slice
 from hudiformat.file_group.merging.spill import merge_on_disk
+from hudiformat.file_group.merging.together import SliceLog, merge_together
 from hudiformat.file_group.renamed_columns import block_of_query, scan_batches, scan_rows, stored_schema_of
 from hudiformat.file_group.slices import FileSlice, Visibility
 from hudiformat.file_group.virtual_keys import VirtualKeys
@@ -53,7 +50,7 @@ from hudiformat.naming.file_names import join_path
 from hudiformat.schema.internal_schema import SchemaHistory
 from hudiformat.schema.meta_fields import COMMIT_TIME, OPERATION, RECORD_KEY
 from hudiformat.schema.partition_columns import PartitionColumns
-from hudiformat.schema.table_schema import TableSchema, columns_of
+from hudiformat.schema.table_schema import TableSchema, columns_of, refuse_unknown_types
 from hudiformat.storage.mapping import release_pages
 from hudiformat.storage.protocol import Storage
 from hudiformat.timeline.table_config import TableConfig
@@ -62,28 +59,6 @@ DEFAULT_MERGE_MEMORY = 1 << 30
 """Bytes of log records that a read merges in memory.  Source: HoodieMemoryConfig.MAX_MEMORY_FOR_MERGE."""
 
 _WHOLE_RECORDS = (BlockType.AVRO_DATA, BlockType.PARQUET_DATA, BlockType.HFILE_DATA)
-
-
-def refuse_unreadable(config: TableConfig) -> None:
-    """Raise an UnsupportedFeatureError for a table whose rows cannot be read yet."""
-    if config.base_file_format not in FORMATS:
-        feature = f"base files of format {config.base_file_format}"
-        raise UnsupportedFeatureError(
-            f"the table {config.name!r}: expected files in {' or '.join(FORMATS)}, found {feature}, which cannot "
-            "be read yet; read it with Hudi",
-            feature=feature,
-        )
-
-
-def refuse_unknown_types(avro: str, columns: Collection[str]) -> None:
-    """Raise an UnsupportedFeatureError if one of the *columns* of a table has a logical type that is not known."""
-    for path, logical in unknown_logical_types(avro).items():
-        if path.partition(".")[0] in columns:
-            raise UnsupportedFeatureError(
-                f"the column {path}: expected a type that hudiformat can read, found the logical type {logical!r}; "
-                "name other columns in columns=, or read it with Hudi",
-                feature=f"the logical type {logical}",
-            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -294,16 +269,40 @@ class SliceReader:
         where: KeyFilter | None = None,
         *,
         may_hold: FileFilter | None = None,
+        logs: MergedLog | None = None,
     ) -> Iterator[pa.RecordBatch]:
         """Yield the rows of a slice merged with its log files, with the columns of *shown*.
 
-        Rows whose keys do not match *where* are left out, and rows that do not match *may_hold* may be.
+        Rows whose keys do not match *where* are left out, and rows that do not match *may_hold* may be.  *logs* is what
+        :meth:`merge_logs` returned for the slice.
         """
         virtual = self._virtual_keys
         if virtual is not None and RECORD_KEY in shown.names:
             found = self.merged_batches(storage, file_slice, virtual.stored(shown), where, may_hold=may_hold)
             yield from virtual.fill_all(found, shown)
             return
+        if logs is None:
+            merged = self._merge_blocks(storage, file_slice, shown, where, may_hold=may_hold)
+        else:
+            rule = self.merge_rule()
+            needed = self._schema_to_read(shown, rule)
+            needed = self._select_without_keys(needed, shown, rule) or needed
+            merged = self._merge_in_memory(
+                storage, file_slice, shown, needed=needed, rule=rule, logs=logs, may_hold=may_hold
+            )
+        for batch in merged:
+            yield batch if batch.schema.names == shown.names else batch.select(shown.names)
+
+    def _merge_blocks(
+        self,
+        storage: Storage,
+        file_slice: FileSlice,
+        shown: pa.Schema,
+        where: KeyFilter | None,
+        *,
+        may_hold: FileFilter | None,
+    ) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of :meth:`merged_batches`, with more columns."""
         rule = self.merge_rule()
         needed = self._schema_to_read(shown, rule)
         blocks = blocks_to_merge(self._blocks(storage, file_slice, needed), counts=self._counted)
@@ -311,30 +310,71 @@ class SliceReader:
             refuse_lost_base_file(storage, self.config, file_slice, blocks, damage=self.damage)
         if self.damage is DamageMode.SKIP:
             blocks = sound_blocks(blocks, storage, join_path(file_slice.partition_path, file_slice.file_id))
-        if rule.operation_column is None and rule.merger is None and _have_operations(blocks):
+        if rule.operation_column is None and rule.merger is None and have_operations(blocks):
             # The newest files of the table have no operations, but deletes among these records have to count.
             needed, rule = needed.append(pa.field(OPERATION, pa.string())), replace(rule, operation_column=OPERATION)
         size = memory_of(blocks)
         if size > self.merge_memory:
             base = self._base_rows(storage, file_slice, needed, rule, where)
-            merged = merge_on_disk(base, blocks, needed, rule, size=size, memory=self.merge_memory, where=where)
-        else:
-            instant = None if file_slice.base_file is None else str(file_slice.base_file.name.instant)
-            without_keys = self._select_without_keys(needed, shown, rule)
-            read = read_candidates(blocks, needed, rule, base_instant=instant, by_position=without_keys, where=where)
-            logs = merge_log_entries(read, rule)
-            release_pages(block.content for block in blocks)  # the records have been copied to columns
-            if logs.by_position and without_keys is not None:
-                needed = without_keys
-                logs = logs.select(needed.names)
-            tested = None if rule.merger is not None or may_hold is None else may_hold
-            if tested is not None and any(needed.get_field_index(name) < 0 for name in tested.columns.names):
-                tested = None
-            won = self._won(logs, rule, shown, tested, may_hold)
-            base = self._base_rows(storage, file_slice, needed, rule, where, replaced=len(logs), tested=tested, won=won)
-            merged = merge_slice(base, logs, rule, chosen=None if tested is None else tested.matches)
-        for batch in merged:
-            yield batch if batch.schema.names == shown.names else batch.select(shown.names)
+            return merge_on_disk(base, blocks, needed, rule, size=size, memory=self.merge_memory, where=where)
+        instant = None if file_slice.base_file is None else str(file_slice.base_file.name.instant)
+        without_keys = self._select_without_keys(needed, shown, rule)
+        read = read_candidates(blocks, needed, rule, base_instant=instant, by_position=without_keys, where=where)
+        logs = merge_log_entries(read, rule)
+        release_pages(block.content for block in blocks)  # the records have been copied to columns
+        if logs.by_position and without_keys is not None:
+            needed = without_keys
+            logs = logs.select(needed.names)
+        return self._merge_in_memory(
+            storage, file_slice, shown, where, needed=needed, rule=rule, logs=logs, may_hold=may_hold
+        )
+
+    def _merge_in_memory(
+        self,
+        storage: Storage,
+        file_slice: FileSlice,
+        shown: pa.Schema,
+        where: KeyFilter | None = None,
+        *,
+        needed: pa.Schema,
+        rule: MergeRule,
+        logs: MergedLog,
+        may_hold: FileFilter | None = None,
+    ) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of the base file of a slice merged with *logs*, whose records have the columns of *needed*."""
+        tested = None if rule.merger is not None or may_hold is None else may_hold
+        if tested is not None and any(needed.get_field_index(name) < 0 for name in tested.columns.names):
+            tested = None
+        won = self._won(logs, rule, shown, tested, may_hold)
+        base = self._base_rows(storage, file_slice, needed, rule, where, replaced=len(logs), tested=tested, won=won)
+        return merge_slice(base, logs, rule, chosen=None if tested is None else tested.matches)
+
+    def merge_logs(self, storage: Storage, slices: Sequence[FileSlice], shown: pa.Schema) -> list[MergedLog] | None:
+        """Return the merged entries of the log files of each of *slices*, whose blocks are decoded together.
+
+        Return None if the slices have to be merged one by one: entries are not matched by positions in base files, or
+        it takes more to merge them than to match positions.
+
+        Raises:
+            HudiFormatError: as :meth:`merged_batches`, without saying for which slice.
+        """
+        rule = self.merge_rule()
+        without_keys = self._select_without_keys(self._schema_to_read(shown, rule), shown, rule)
+        if without_keys is None or rule.partial or self._virtual_keys or self.damage is DamageMode.SKIP:
+            return None
+        logs = []
+        for one in slices:
+            if one.base_file is None:
+                return None
+            blocks = blocks_to_merge(self._blocks(storage, one, without_keys), counts=self._counted)
+            logs.append(SliceLog(blocks, str(one.base_file.name.instant)))
+            if not logs[-1].has_positions:
+                return None
+        every = [block for log in logs for block in log.blocks]
+        fits = memory_of(every) <= self.merge_memory and not have_operations(every)
+        merged = merge_together(logs, without_keys, rule) if fits else None
+        release_pages(block.content for block in every)
+        return merged
 
     def _won(
         self, logs: MergedLog, rule: MergeRule, shown: pa.Schema, tested: FileFilter | None, may_hold: FileFilter | None
@@ -373,7 +413,7 @@ class SliceReader:
         ordering = schema.field(rule.ordering_fields[0]) if rule.ordering_fields else None
         with add_log_file_to_errors(storage, file_slice.log_paths):
             blocks = blocks_to_merge(self._blocks(storage, file_slice, schema), counts=self._counted)
-            if memory_of(blocks) > self.merge_memory or _have_operations(blocks):
+            if memory_of(blocks) > self.merge_memory or have_operations(blocks):
                 return None
             rows, highest = count_and_highest(storage, file_slice.base_path, ordering)
             instant = str(base.name.instant)
@@ -390,18 +430,13 @@ class SliceReader:
         """
         base, rule = file_slice.base_file, self.merge_rule()
         is_changed = self.history is not None or self.times is not None or self._virtual_keys is not None
-        if base is None or is_changed or self.damage is DamageMode.SKIP or len(rule.ordering_fields) > 1:
+        if base is None or is_changed or len(rule.ordering_fields) > 1:
             return None
-        needed = self._schema_to_read(shown, rule)
-        without_keys = self._select_without_keys(needed, shown, rule)
-        blocks = blocks_to_merge(self._blocks(storage, file_slice, needed), counts=self._counted)
-        if without_keys is None or memory_of(blocks) > self.merge_memory or _have_operations(blocks):
+        if (found := self.merge_logs(storage, [file_slice], shown)) is None:
             return None
-        instant = str(base.name.instant)
-        read = read_candidates(blocks, needed, rule, base_instant=instant, by_position=without_keys)
-        logs = merge_log_entries(read, rule)
+        (logs,) = found
         lowest = logs.lowest_ordering(np.ones(len(logs), np.bool_))
-        if not isinstance(logs.keys, np.ndarray) or logs.set is not None or lowest is None:
+        if not isinstance(logs.keys, np.ndarray) or lowest is None:
             return None
         ordering = self._stored_schema.field(rule.ordering_fields[0]) if logs.ordering else None
         rows, highest = count_and_highest(storage, file_slice.base_path, ordering)
@@ -503,18 +538,6 @@ class SliceReader:
 
 
 @dataclass(frozen=True, slots=True)
-class ReplacedRows:
-    """What log files do to a base file: the rows at ``positions``, which ascend, are gone, and ``batches`` are new.
-
-    Of a base file with the keys a, b and c, and a log with a newer row of b, a delete of c and a row of d that has the
-    position of a: positions [0, 1, 2], and the rows b and d.
-    """
-
-    positions: Integers
-    batches: tuple[pa.RecordBatch, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class SliceScan:
     """What a query reads of each file slice, found out once: columns, filters and partition columns.
 
@@ -537,14 +560,29 @@ class SliceScan:
         """Return whether log files of *file_slice* are merged with its base file."""
         return self.with_logs and bool(file_slice.log_files)
 
-    def rows(self, storage: Storage, file_slice: FileSlice) -> Iterator[pa.RecordBatch]:
+    def rows(self, storage: Storage, file_slice: FileSlice, logs: MergedLog | None = None) -> Iterator[pa.RecordBatch]:
         """Yield the rows of a slice; see :meth:`SliceReader.scan`, whose errors it raises."""
         reader = self.reader
         if self.is_merged(file_slice):
-            batches = reader.merged_batches(storage, file_slice, self.shown, self.where, may_hold=self.pushed)
+            batches = reader.merged_batches(
+                storage, file_slice, self.shown, self.where, may_hold=self.pushed, logs=logs
+            )
         else:
             batches = reader.base_batches(storage, file_slice, self.base_schema, self.where, may_hold=self.pushed)
         return self._shown_rows(storage, file_slice, batches)
+
+    def merge_logs(self, storage: Storage, slices: Sequence[FileSlice]) -> list[MergedLog | None]:
+        """Return for each of *slices* the entries of its log files, if those of all are merged together; else None.
+
+        No error is raised: :meth:`rows` raises it for the slice that it is about.
+        """
+        merged = [one for one in slices if self.is_merged(one)] if self.where is None else []
+        found: list[MergedLog] | None = None
+        if len(merged) > 1:
+            with suppress(HudiFormatError):
+                found = self.reader.merge_logs(storage, merged, self.shown)
+        ready = iter(found or ())
+        return [next(ready, None) if self.is_merged(one) else None for one in slices]
 
     def replaced_rows(self, storage: Storage, file_slice: FileSlice) -> ReplacedRows | None:
         """Return what log files replace in the base file of a slice; see :meth:`SliceReader.replaced_rows`."""
@@ -629,8 +667,3 @@ class SliceScan:
             if values is not rows.column(position):
                 rows = rows.set_column(position, field, values)
         return rows
-
-
-def _have_operations(blocks: Iterable[LogBlock]) -> bool:
-    """Return whether records of *blocks* have the meta field of the operation."""
-    return any(f'"{OPERATION}"' in schema for schema in {block.header.get(HeaderKey.SCHEMA, "") for block in blocks})

@@ -16,8 +16,9 @@ import pyarrow.compute as pc
 from hudiformat.arguments import as_name_list
 from hudiformat.conditions.filters import Filter, as_filter, can_evaluate, columns_of
 from hudiformat.errors import FilesGoneError
+from hudiformat.file_group.base_file.format import refuse_unreadable
 from hudiformat.file_group.bootstrap.sources import require_sources
-from hudiformat.file_group.reader import SliceReader, refuse_unreadable
+from hudiformat.file_group.reader import SliceReader
 from hudiformat.file_group.slices import FileSlice, ListedFiles
 from hudiformat.read.changes import CHANGE_SCHEMA, ChangeReader, change_schema, refuse_without_changes
 from hudiformat.read.explain import explain

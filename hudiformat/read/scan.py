@@ -39,6 +39,9 @@ _SMALL, _MOST_SMALL = 1 << 20, 64
 """Slices of so many bytes together, and at most so many of them, are read by one thread, one after the other."""
 _LOG_COST = 4
 """Bytes in memory for each byte of log files, as for blocks that are compressed."""
+_MERGED, _PARTS_EACH = 32 << 20, 2
+"""Slices with log files of so many bytes together are read by one thread, so that their blocks are decoded together, if
+there are at least so many parts for each thread."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,16 +221,17 @@ class SliceQuery:
         scan, conditions = self.prepare(stored=stored), self._conditions
 
         def read(group: Sequence[FileSlice]) -> Batches:
-            for one in group:
-                for rows in scan.rows(storage, one):
+            for one, logs in zip(group, scan.merge_logs(storage, group), strict=True):
+                for rows in scan.rows(storage, one, logs):
                     for condition in conditions:
                         rows = filter_batch(rows, condition)  # noqa: PLW2901 - each condition narrows the rows
                     yield rows
 
-        parts = list(_parts(slices, read))
+        bounds = self._bounds(storage, keeps_all=keeps_all)
+        parts = list(_parts(slices, read, together=len(slices) // (_PARTS_EACH * bounds.threads)))
         if len(parts) == 1:
             return parts[0].read()
-        return read_in_order(parts, self._bounds(storage, keeps_all=keeps_all), lambda rows: rows.nbytes)
+        return read_in_order(parts, bounds, lambda rows: rows.nbytes)
 
     @property
     def _conditions(self) -> list[pc.Expression]:
@@ -259,15 +263,22 @@ _Result = TypeVar("_Result")
 
 
 def _parts(
-    slices: Sequence[FileSlice], read: Callable[[Sequence[FileSlice]], Generator[_Result, None, None]]
+    slices: Sequence[FileSlice],
+    read: Callable[[Sequence[FileSlice]], Generator[_Result, None, None]],
+    *,
+    together: int = 1,
 ) -> Iterator[Part[_Result]]:
-    """Yield the parts in which *read* reads *slices*; several small slices that follow each other are one part."""
+    """Yield the parts in which *read* reads *slices*; several small slices that follow each other are one part.
+
+    So are several slices with log files, at most *together*.
+    """
     group: list[FileSlice] = []
     cost = 0
     for one in slices:
         group.append(one)
         cost += one.size + (_LOG_COST - 1) * one.log_bytes
-        if cost >= _SMALL or len(group) >= _MOST_SMALL:
+        most, limit = (together, _MERGED) if one.log_files and cost >= _SMALL else (_MOST_SMALL, _SMALL)
+        if cost >= limit or len(group) >= most:
             yield Part(partial(read, group), cost)
             group, cost = [], 0
     if group:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import chain
@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hudiformat.codec.avro.nodes import unknown_logical_types
 from hudiformat.codec.avro.schema import arrow_to_avro, avro_to_arrow, choose_fields
 from hudiformat.codec.avro.types import format_avro_types, parse_avro_types
 from hudiformat.codec.conversion import convert_to_schema, has_wrong_label
@@ -471,6 +472,17 @@ def _timed_fields(config: TableConfig) -> frozenset[str]:
             option=key,
         )
     return frozenset(name for name, kind in pairs if kind == "timestamp")
+
+
+def refuse_unknown_types(avro: str, columns: Collection[str]) -> None:
+    """Raise an UnsupportedFeatureError if one of the *columns* of a table has a logical type that is not known."""
+    for path, logical in unknown_logical_types(avro).items():
+        if path.partition(".")[0] in columns:
+            raise UnsupportedFeatureError(
+                f"the column {path}: expected a type that hudiformat can read, found the logical type {logical!r}; "
+                "name other columns in columns=, or read it with Hudi",
+                feature=f"the logical type {logical}",
+            )
 
 
 def columns_of(fields: Sequence[str]) -> tuple[str, ...]:

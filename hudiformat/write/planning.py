@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from hudiformat.errors import UnsupportedFeatureError
-from hudiformat.file_group.reader import refuse_unreadable
+from hudiformat.file_group.base_file.format import refuse_unreadable
 from hudiformat.sizing.spark import PartitionPlan
 from hudiformat.table.options.values import Operation
 from hudiformat.table.state import TableContext, TableState

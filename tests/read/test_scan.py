@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import pickle
+import re
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
-from hudiformat import ArgumentError, OptionError, Table
+from hudiformat import ArgumentError, DecodeError, LogReader, OptionError, Table, encode_block
 from hudiformat.file_group.reader import SliceReader, SliceScan
 from hudiformat.read.explanation import ScanExplanation
 from hudiformat.read.scan import Scan
@@ -103,3 +104,38 @@ def test_a_batch_of_no_rows_is_refused(table: Table) -> None:
         table.scan(batch_size=0)
     with pytest.raises(ArgumentError, match="batch_size"):
         table.scan(batch_size="2")  # type: ignore[arg-type]  # wrong on purpose
+
+
+def _of_slices(path: Path, count: int) -> Table:
+    """A table of *count* slices in as many partitions, each with a base file and a log file."""
+    table = new_table(path)
+    table.insert(rows(*((f"k{number}", 1, f"p{number:02}", number) for number in range(count))))
+    table.upsert(rows(*((f"k{number}", 2, f"p{number:02}", 100 + number) for number in range(count))))
+    return table
+
+
+def test_log_files_of_many_slices_are_merged_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = _of_slices(tmp_path / "t", 12)
+    asked: list[tuple[int, bool]] = []
+
+    def merge_logs(self: SliceReader, storage: Any, slices: Any, shown: pa.Schema) -> Any:
+        found = merged(self, storage, slices, shown)
+        asked.append((len(slices), found is not None))
+        return found
+
+    merged = SliceReader.merge_logs
+    monkeypatch.setattr(SliceReader, "merge_logs", merge_logs)
+    assert table.snapshot(columns=["v"])["v"].to_pylist() == list(range(100, 112))
+    assert asked == [(12, True)]
+
+
+def test_a_damaged_log_file_is_an_error_after_the_rows_of_the_slices_before_it(tmp_path: Path) -> None:
+    table = _of_slices(tmp_path / "t", 3)
+    [log] = (tmp_path / "t" / "p01").glob(".*.log.*")
+    block = next(iter(LogReader(log)))
+    damaged = bytes(block.content)[:-1] + b"\x7f\x7f\x7f"
+    log.write_bytes(encode_block(block._replace(content=damaged)))
+    found: list[list[int]] = []
+    with pytest.raises(DecodeError, match=re.escape(log.name)):
+        found.extend(batch["v"].to_pylist() for batch in table.scan(columns=["v"]))
+    assert found == [[100]]

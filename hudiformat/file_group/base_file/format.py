@@ -14,6 +14,7 @@ from typing import Protocol
 import pyarrow as pa
 
 from hudiformat.codec.statistics import ColumnStatistics
+from hudiformat.errors import UnsupportedFeatureError
 from hudiformat.file_group.base_file.file_indexes import FileKeys
 from hudiformat.file_group.base_file.filters import FileFilter
 from hudiformat.file_group.base_file.hfile import HFILE
@@ -22,6 +23,7 @@ from hudiformat.file_group.base_file.orc import ORC
 from hudiformat.file_group.base_file.parquet import PARQUET
 from hudiformat.file_group.base_file.row_groups import NewFile
 from hudiformat.storage.protocol import OutputFile, Storage
+from hudiformat.timeline.table_config import TableConfig
 
 
 class StoredFile(Protocol):
@@ -153,3 +155,14 @@ def format_named(name: str) -> WritableFormat:
 def format_of(path: str) -> BaseFileFormat:
     """Return the format of the base file at *path*, by its extension."""
     return _BY_EXTENSION.get(path.rpartition(".")[2], PARQUET)
+
+
+def refuse_unreadable(config: TableConfig) -> None:
+    """Raise an UnsupportedFeatureError for a table whose rows cannot be read yet."""
+    if config.base_file_format not in FORMATS:
+        feature = f"base files of format {config.base_file_format}"
+        raise UnsupportedFeatureError(
+            f"the table {config.name!r}: expected files in {' or '.join(FORMATS)}, found {feature}, which cannot "
+            "be read yet; read it with Hudi",
+            feature=feature,
+        )

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from hudiformat.codec.avro.schema import avro_to_arrow
 from hudiformat.codec.casts import keeps_order
-from hudiformat.codec.log.batches import record_batches
+from hudiformat.codec.log.batches import GROUP_LIMITS, GroupLimits, record_batches
 from hudiformat.codec.log.block import LogBlock
 from hudiformat.codec.log.frame import BlockType, HeaderKey
 from hudiformat.errors import DataError, UnsupportedFeatureError
@@ -29,7 +29,7 @@ from hudiformat.file_group.merging.rule import (
     lacks_ordering_value,
     ordering_values,
 )
-from hudiformat.schema.meta_fields import RECORD_KEY
+from hudiformat.schema.meta_fields import OPERATION, RECORD_KEY
 
 _KEYS = pa.schema([(RECORD_KEY, pa.string())])
 _PACKED = 4  # estimated ratio of rows in memory to a compressed block
@@ -69,6 +69,11 @@ def memory_of(blocks: Iterable[LogBlock]) -> int:
         len(block.content) * (1 if block.type in (BlockType.AVRO_DATA, BlockType.DELETE) else _PACKED)
         for block in blocks
     )
+
+
+def have_operations(blocks: Iterable[LogBlock]) -> bool:
+    """Return whether records of *blocks* have the meta field of the operation."""
+    return any(f'"{OPERATION}"' in schema for schema in {block.header.get(HeaderKey.SCHEMA, "") for block in blocks})
 
 
 def _merged_instants(by_instant: dict[str, list[LogBlock]]) -> Iterator[str]:
@@ -165,7 +170,7 @@ def read_candidates(
     sizes = iter([len(part) for part in deletes])
     counts = np.array([next(sizes) if b.type is BlockType.DELETE else b.num_records() for b in blocks], np.int64)
     is_delete = np.array([block.type is BlockType.DELETE for block in blocks], np.bool_)
-    age, positions = _ages(counts, is_delete), _positions(blocks, counts, is_delete, base_instant)
+    age, positions = ages(counts, is_delete), _positions(blocks, counts, is_delete, base_instant)
     if where is not None:
         matches = where.rows(_keys_of(data, deletes))
         age, positions = _ranks(age[matches]), None if positions is None else positions[matches]
@@ -184,7 +189,7 @@ def read_candidates(
     )
 
 
-def _ages(counts: Integers, is_delete: Booleans) -> Integers:
+def ages(counts: Integers, is_delete: Booleans) -> Integers:
     """Return each entry's index in merge order; *counts* and *is_delete* have one item per block.
 
     Entries of data blocks come first, then those of delete blocks.  A data block of 2 records, a delete block of 1 key
@@ -208,12 +213,12 @@ def _positions(
     blocks: Sequence[LogBlock], counts: Integers, is_delete: Booleans, base_instant: str | None
 ) -> Integers | None:
     """Return each entry's row number in the base file, or None unless all blocks have positions in that file."""
-    if base_instant is None or any(not _has_positions(block, base_instant) for block in blocks):
+    if base_instant is None or any(not has_positions(block, base_instant) for block in blocks):
         return None
     by_block = [positions_of(block, base_instant) for block in blocks]
     if any(part is None or len(part) != count for part, count in zip(by_block, counts, strict=True)):
         return None
-    order = np.argsort(is_delete, kind="stable")  # data blocks first, as in _ages
+    order = np.argsort(is_delete, kind="stable")  # data blocks first, as in ages
     parts = [by_block[i] for i in order.tolist()]
     return np.concatenate([np.empty(0, np.int64), *(part for part in parts if part is not None)])
 
@@ -224,11 +229,12 @@ def positions_of(block: LogBlock, base_instant: str) -> Integers | None:
     Raises:
         DecodeError: the positions are damaged.
     """
-    found = block.positions() if _has_positions(block, base_instant) else None
+    found = block.positions() if has_positions(block, base_instant) else None
     return None if found is None else found.astype(np.int64)
 
 
-def _has_positions(block: LogBlock, base_instant: str) -> bool:
+def has_positions(block: LogBlock, base_instant: str) -> bool:
+    """Return whether the header of *block* has positions in the base file *base_instant*."""
     return block.base_instant_of_positions == base_instant and HeaderKey.RECORD_POSITIONS in block.header
 
 
@@ -290,7 +296,27 @@ def read_deletes(block: LogBlock, schema: pa.Schema, rule: MergeRule) -> pa.Reco
         DecodeError: the content of the block is damaged.
         DataError: ordering values cannot be compared with those of the table.
     """
-    deletes = block.deletes()
+    return _with_ordering(block.deletes(), schema, rule)
+
+
+def read_all_deletes(
+    blocks: Sequence[LogBlock], schema: pa.Schema, rule: MergeRule
+) -> tuple[list[pa.RecordBatch], list[int]]:
+    """Return the deletes of several delete blocks, as :func:`read_deletes`, and how many each block has.
+
+    Raises:
+        DecodeError, DataError: as :func:`read_deletes`.
+    """
+    read = [block.deletes() for block in blocks]
+    sizes = [len(part) for part in read]
+    kinds = {part["ordering"].type for part in read}
+    if len(kinds) == 1 and not pa.types.is_union(kinds.pop()):
+        read = pa.Table.from_batches(read).combine_chunks().to_batches()
+    return [_with_ordering(part, schema, rule) for part in read], sizes
+
+
+def _with_ordering(deletes: pa.RecordBatch, schema: pa.Schema, rule: MergeRule) -> pa.RecordBatch:
+    """Return *deletes* of a block with the columns of :func:`delete_schema`."""
     values = deletes["ordering"]
     written = values.flatten() if isinstance(values, pa.StructArray) else [values]
     if len(written) != len(rule.ordering_fields) or rule.by_payload:
@@ -344,11 +370,16 @@ def _incomparable(values: pa.Array, kind: pa.DataType, name: str) -> DataError:
 
 
 def read_records(
-    blocks: Sequence[LogBlock], schema: pa.Schema, *, where: KeyFilter | None = None
+    blocks: Sequence[LogBlock],
+    schema: pa.Schema,
+    *,
+    where: KeyFilter | None = None,
+    limits: GroupLimits = GROUP_LIMITS,
 ) -> Iterator[tuple[pa.RecordBatch, WrittenColumns]]:
     """Yield the records of data blocks, each batch with the columns that its records contain.
 
-    Columns that partial records do not contain are null.  *where* filters records by key.
+    Columns that partial records do not contain are null.  *where* filters records by key, *limits* say which blocks
+    are decoded together.
 
     Raises:
         DecodeError: the content of a block is damaged.
@@ -358,7 +389,7 @@ def read_records(
     nullable = pa.schema([field.with_nullable(True) for field in schema], metadata=schema.metadata)
     for written, group in groupby(blocks, key=_written_columns):
         for batch in record_batches(
-            group, schema=schema if written is None else nullable, filter=condition, relabel=True
+            group, schema=schema if written is None else nullable, filter=condition, relabel=True, limits=limits
         ):
             yield pa.RecordBatch.from_arrays(batch.columns, schema=schema) if written else batch, written
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 
 import pyarrow as pa
 import pytest
@@ -58,6 +59,33 @@ def test_large_blocks_and_other_formats_come_by_themselves() -> None:
 def test_a_batch_does_not_grow_beyond_its_limit() -> None:
     limits = GroupLimits(most_bytes=2 * len(_block(1).content))
     assert _numbers(list(record_batches([_block(n) for n in range(5)], limits=limits))) == [[0, 1], [2, 3], [4]]
+
+
+ROWS = (600, 0, 700)
+
+
+def _long_blocks() -> list[LogBlock]:
+    bounds = [sum(ROWS[:place]) for place in range(len(ROWS) + 1)]
+    return [_block(*range(start, end)) for start, end in pairwise(bounds)]
+
+
+def test_blocks_of_many_records_are_decoded_together_if_the_limit_allows_it() -> None:
+    blocks = _long_blocks()
+    assert len(blocks[0].content) > batches.GROUP_LIMITS.small // 2
+    [found] = record_batches(blocks, limits=GroupLimits(small=1 << 20))
+    assert found["n"].to_pylist() == list(range(sum(ROWS)))
+
+
+@pytest.mark.parametrize("moved", [(0, 1), (0, 2), (1, 2)])
+@pytest.mark.parametrize("by", [1, -1])
+def test_records_that_a_block_declares_too_many_are_not_taken_from_the_next(moved: tuple[int, int], by: int) -> None:
+    blocks = _long_blocks()
+    for place, sign in zip(moved, (1, -1), strict=True):
+        content = bytes(blocks[place].content)
+        count = max(ROWS[place] + sign * by, 0)
+        blocks[place] = blocks[place]._replace(content=content[:4] + count.to_bytes(4, "big") + content[8:])
+    with pytest.raises(DecodeError):
+        list(record_batches(blocks, limits=GroupLimits(small=1 << 20)))
 
 
 def test_columns_are_chosen_and_a_schema_is_brought_about() -> None:

@@ -27,6 +27,8 @@ RECORD_LENGTH_SIZE = 4
 """Bytes of the length in front of each record."""
 
 _READABLE = (1, 2, 3)
+_LARGE = 1 << 13
+"""Contents of so many bytes on average have too many records to be walked through side by side."""
 _PROLOGUE = np.dtype([("version", ">i4"), ("count", ">i4")])
 
 
@@ -80,7 +82,29 @@ def locate_in_contents(contents: Sequence[bytes | memoryview], written: str) -> 
         DecodeError: a content is damaged; the error does not say which one.
     """
     ends = np.cumsum([len(content) for content in contents])
+    if ends[-1] >= _LARGE * len(contents):
+        return _locate_as_one(contents, written)
     return locate_in_ranges(b"".join(contents), np.append(0, ends[:-1]), ends, written)
+
+
+def _locate_as_one(contents: Sequence[bytes | memoryview], written: str) -> Records:
+    """Locate the records of several contents as those of one content that has all of them.
+
+    The records of two contents, two of 6 bytes each and one of 10 bytes, lengths included::
+
+        counts   [2, 1]     ends of records, after 0   [0, 6, 12, 22]
+        bounds   [12, 22]   where contents end, which are ends 2 and 2 + 1
+
+    Raises:
+        DecodeError: a content is damaged; the error does not say which one.
+    """
+    counts = [record_count(content) for content in contents]
+    parts = [memoryview(content)[_PROLOGUE.itemsize :] for content in contents]
+    records = find_records(b"".join(parts), sum(counts), written)
+    bounds = np.cumsum([len(part) for part in parts])
+    if (np.append(0, records.locate()[1])[np.cumsum(counts)] != bounds).any():
+        raise CorruptBlockError("a content with more or fewer records than it declares")
+    return records
 
 
 def locate_in_ranges(data: bytes | memoryview, starts: Longs, ends: Longs, written: str) -> Records:
