@@ -183,10 +183,10 @@ class SliceQuery:
         scan = self.prepare()
 
         def counts(group: Sequence[FileSlice]) -> Generator[int, None, None]:
-            yield from (scan.count(storage, one) for one in group)
+            yield from scan.counts(storage, group)
 
         bounds = self._bounds(storage, keeps_all=True)
-        return sum(read_in_order(_parts(slices, counts), bounds, lambda _: 0))
+        return sum(read_in_order(_parts(slices, counts, bounds), bounds, lambda _: 0))
 
     def batches_with_stored(
         self, storage: Storage, slices: Sequence[FileSlice]
@@ -228,7 +228,7 @@ class SliceQuery:
                     yield rows
 
         bounds = self._bounds(storage, keeps_all=keeps_all)
-        parts = list(_parts(slices, read, together=len(slices) // (_PARTS_EACH * bounds.threads)))
+        parts = list(_parts(slices, read, bounds))
         if len(parts) == 1:
             return parts[0].read()
         return read_in_order(parts, bounds, lambda rows: rows.nbytes)
@@ -265,13 +265,13 @@ _Result = TypeVar("_Result")
 def _parts(
     slices: Sequence[FileSlice],
     read: Callable[[Sequence[FileSlice]], Generator[_Result, None, None]],
-    *,
-    together: int = 1,
+    bounds: Bounds,
 ) -> Iterator[Part[_Result]]:
     """Yield the parts in which *read* reads *slices*; several small slices that follow each other are one part.
 
-    So are several slices with log files, at most *together*.
+    So are several slices with log files, as long as there are some parts for each thread.
     """
+    together = len(slices) // (_PARTS_EACH * bounds.threads)
     group: list[FileSlice] = []
     cost = 0
     for one in slices:

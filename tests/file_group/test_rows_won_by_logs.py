@@ -43,7 +43,7 @@ def counted(table: Table) -> list[int | None]:
     """For each file slice the number of rows that is told without merging them; None where they are merged."""
     context = context_of(table)
     plan = plan_snapshot(context)
-    return [plan.query.reader.count_merged(context.storage, one) for one in plan.slices]
+    return plan.query.reader.count_merged(context.storage, plan.slices)
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=str)
@@ -79,7 +79,7 @@ def test_log_files_of_hudi_are_counted_as_they_are_merged(name: str, tmp_path: P
     context = context_of(table)
     plan = plan_snapshot(context)
     merged = [one for one in plan.slices if one.log_files]
-    told = [plan.query.reader.count_merged(context.storage, one) for one in merged]
+    told = plan.query.reader.count_merged(context.storage, merged)
     rows = [plan.query.reader.read(context.storage, one).num_rows for one in merged]
     assert all(count in (None, found) for count, found in zip(told, rows, strict=True))
     assert table.count() == table.snapshot().num_rows
