@@ -106,7 +106,8 @@ def read_batches(
     chosen = range(file.num_row_groups) if groups is None else groups
     described = [file.metadata.row_group(number) for number in chosen]
     expected = sum(group.num_rows for group in described)
-    by_threads = sum(group.total_byte_size for group in described) >= _WORTH_THREADS
+    is_large = sum(group.total_byte_size for group in described) >= _WORTH_THREADS
+    by_threads = is_large and (columns is None or len(columns) > 1)  # a thread decodes whole columns
     dates = dates or StoredDates.of(file)
     found = 0
     for batch in file.iter_batches(batch_rows, row_groups=list(chosen), columns=columns, use_threads=by_threads):
