@@ -269,17 +269,26 @@ def _parts(
 ) -> Iterator[Part[_Result]]:
     """Yield the parts in which *read* reads *slices*; several small slices that follow each other are one part.
 
-    So are several slices with log files, as long as there are some parts for each thread.
+    So are several slices with log files, as long as there are some parts for each thread.  The first slice is a part of
+    its own for whoever may stop after some rows.
     """
     together = len(slices) // (_PARTS_EACH * bounds.threads)
+    first = 0 if bounds.held is None else 1
+    for one in slices[:first]:
+        yield Part(partial(read, [one]), _cost(one))
     group: list[FileSlice] = []
     cost = 0
-    for one in slices:
+    for one in slices[first:]:
         group.append(one)
-        cost += one.size + (_LOG_COST - 1) * one.log_bytes
+        cost += _cost(one)
         most, limit = (together, _MERGED) if one.log_files and cost >= _SMALL else (_MOST_SMALL, _SMALL)
         if cost >= limit or len(group) >= most:
             yield Part(partial(read, group), cost)
             group, cost = [], 0
     if group:
         yield Part(partial(read, group), cost)
+
+
+def _cost(one: FileSlice) -> int:
+    """Return the bytes of memory that reading a slice may take."""
+    return one.size + (_LOG_COST - 1) * one.log_bytes

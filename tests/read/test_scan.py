@@ -127,6 +127,9 @@ def test_log_files_of_many_slices_are_merged_together(tmp_path: Path, monkeypatc
     monkeypatch.setattr(SliceReader, "merge_logs", merge_logs)
     assert table.snapshot(columns=["v"])["v"].to_pylist() == list(range(100, 112))
     assert asked == [(12, True)]
+    asked.clear()
+    assert table.head(1).num_rows == 1
+    assert asked == []  # whoever wants some rows does not wait for the log files of other slices
 
 
 def test_a_damaged_log_file_is_an_error_after_the_rows_of_the_slices_before_it(tmp_path: Path) -> None:
