@@ -55,10 +55,10 @@ class ParquetFormat:
             StorageError: the file cannot be read.
         """
         source = storage.open_input(path)
-        in_memory = isinstance(source, pa.BufferReader)
-        lean = _metadata_without_filter(source) if in_memory else None
+        lean = _metadata_without_filter(source) if isinstance(source, pa.BufferReader) else None
+        is_far = not isinstance(source, pa.BufferReader)
         # pre_buffer: neighbouring columns are fetched in one request
-        with convert_read_errors(path), source, open_parquet(source, pre_buffer=not in_memory, metadata=lean) as file:
+        with convert_read_errors(path), source, open_parquet(source, pre_buffer=is_far, metadata=lean) as file:
             opened = ParquetBaseFile(path, source, file, is_lean=lean is not None)
             rows = file.metadata.num_rows
             check_row_count(rows, opened.group_rows, source.size(), per_byte=_ROWS_PER_BYTE, few=_FEW_ROWS)
