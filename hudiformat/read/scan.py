@@ -41,7 +41,7 @@ _LOG_COST = 4
 """Bytes in memory for each byte of log files, as for blocks that are compressed."""
 _MERGED, _PARTS_EACH = 32 << 20, 2
 """Slices with log files of so many bytes together are read by one thread, so that their blocks are decoded together, if
-there are at least so many parts for each thread."""
+all rows are kept anyway; there are at least so many parts for each thread."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,11 +269,12 @@ def _parts(
 ) -> Iterator[Part[_Result]]:
     """Yield the parts in which *read* reads *slices*; several small slices that follow each other are one part.
 
-    So are several slices with log files, as long as there are some parts for each thread.  The first slice is a part of
-    its own for whoever may stop after some rows.
+    So are several larger ones with log files for whoever keeps all rows, as long as there are some parts for each
+    thread.  The first slice is a part of its own for whoever may stop after some rows.
     """
-    together = len(slices) // (_PARTS_EACH * bounds.threads)
-    first = 0 if bounds.held is None else 1
+    keeps_all = bounds.held is None
+    together = len(slices) // (_PARTS_EACH * bounds.threads) if keeps_all else 1
+    first = 0 if keeps_all else 1
     for one in slices[:first]:
         yield Part(partial(read, [one]), _cost(one))
     group: list[FileSlice] = []

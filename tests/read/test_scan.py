@@ -12,6 +12,10 @@ import pytest
 
 from hudiformat import ArgumentError, DecodeError, LogReader, OptionError, Table, encode_block
 from hudiformat.file_group.reader import SliceReader, SliceScan
+from hudiformat.file_group.slices import BaseFile, FileSlice, LogFile
+from hudiformat.naming.file_names import BaseFileName, LogFileName
+from hudiformat.read import scan
+from hudiformat.read.ahead import Bounds
 from hudiformat.read.explanation import ScanExplanation
 from hudiformat.read.scan import Scan
 from tests.tables import new_table, rows
@@ -142,3 +146,23 @@ def test_a_damaged_log_file_is_an_error_after_the_rows_of_the_slices_before_it(t
     with pytest.raises(DecodeError, match=re.escape(log.name)):
         found.extend(batch["v"].to_pylist() for batch in table.scan(columns=["v"]))
     assert found == [[100]]
+
+
+@pytest.mark.parametrize(
+    ("held", "size", "with_logs", "parts"),
+    [
+        (None, 2 << 20, True, [3, 3, 3, 3]),
+        (None, 2 << 20, False, [1] * 12),
+        (None, 20 << 20, True, [2] * 6),
+        (None, 1000, False, [12]),
+        (1 << 25, 2 << 20, True, [1] * 12),
+        (1 << 25, 1000, True, [1, 11]),
+    ],
+    ids=["large", "without log files", "very large", "small", "large ones that wait", "small ones that wait"],
+)
+def test_slices_are_put_into_parts(held: int | None, size: int, with_logs: bool, parts: list[int]) -> None:
+    base = BaseFile(BaseFileName("f", "0-0-0", "1"), size)
+    log = LogFile(LogFileName("f", "2", 1, "0-0-0"), 10)
+    slices = [FileSlice("p", "f", "1", base, (log,) if with_logs else ())] * 12
+    found = scan._parts(slices, lambda group: (one for one in group), Bounds(threads=2, cost=1 << 30, held=held))
+    assert [len(list(part.read())) for part in found] == parts
