@@ -617,8 +617,8 @@ class SliceScan:
                     rows = rows.append_column(f"\0{name}", batch[name])  # cannot collide: Avro allows no such name
                 yield rows
 
-    def counts(self, storage: Storage, slices: Sequence[FileSlice]) -> list[int]:
-        """Return the number of rows of each slice, as :meth:`rows`; those of base files are not read where it is told.
+    def counts(self, storage: Storage, slices: Sequence[FileSlice]) -> list[int | None]:
+        """Return how many rows :meth:`rows` yields of each slice; None where the rows have to be read to tell.
 
         Raises:
             HudiFormatError: as :meth:`rows`.
@@ -628,8 +628,7 @@ class SliceScan:
         with explain_missing_files(storage, self.reader.config, lambda: [*chain.from_iterable(map(files_of, known))]):
             merged = iter(self.reader.count_merged(storage, [one for one in known if self.is_merged(one)]))
             told = iter([next(merged) if self.is_merged(one) else count_rows(storage, one.base_path) for one in known])
-        counts = [(one, None if is_filtered or one.base_file is None else next(told)) for one in slices]
-        return [sum(map(len, self.rows(storage, one))) if count is None else count for one, count in counts]
+        return [None if is_filtered or one.base_file is None else next(told) for one in slices]
 
     def row_groups(self, storage: Storage, file_slice: FileSlice) -> tuple[int, int]:
         """Return how many row groups of the base file :meth:`rows` would read, and how many the file has.

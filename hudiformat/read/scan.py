@@ -182,11 +182,16 @@ class SliceQuery:
             return sum(rows.num_rows for rows in self._rows(storage, slices))
         scan = self.prepare()
 
-        def counts(group: Sequence[FileSlice]) -> Generator[int, None, None]:
+        def counts(group: Sequence[FileSlice]) -> Generator[int | None, None, None]:
             yield from scan.counts(storage, group)
 
         bounds = self._bounds(storage, keeps_all=True)
-        return sum(read_in_order(_parts(slices, counts, bounds), bounds, lambda _: 0))
+        if storage.capabilities.map:  # footers and positions keep Python busy: threads would wait for each other
+            bounds = replace(bounds, threads=1)
+        found = list(read_in_order(_parts(slices, counts, bounds), bounds, lambda _: 0))
+        others = [one for one, count in zip(slices, found, strict=True) if count is None]
+        told = sum(count for count in found if count is not None)
+        return told + sum(rows.num_rows for rows in self._rows(storage, others))
 
     def batches_with_stored(
         self, storage: Storage, slices: Sequence[FileSlice]
