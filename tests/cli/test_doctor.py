@@ -46,7 +46,7 @@ def test_whether_kernels_are_in_use(command: Command, monkeypatch: pytest.Monkey
         monkeypatch.setattr(doctor, "has_numba", lambda: numba)
         return str(command("doctor", "--json").json[0]["kernels"])
 
-    ahead, none, other = Found(library), Found(None, "hudiformat-kernels is not installed"), Found(None, "built for")  # type: ignore[arg-type]
+    ahead, none, other = Found(library), Found(None, "hudiformat-kernels is not installed"), Found(None, "built for")  # type: ignore[arg-type]  # no library is called
     assert kernels("0", ahead, numba=True) == "not used: HUDIFORMAT_JIT=0"
     assert kernels(None, ahead, numba=True) == "used at once, compiled ahead"
     assert kernels("1", none, numba=True) == "used at once, compiled by numba; hudiformat-kernels is not installed"

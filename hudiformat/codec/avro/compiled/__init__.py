@@ -89,4 +89,4 @@ def _compiled(function: Function) -> Function:
         return kernel_of(library, function)
     native = _native()
     assert native is not None  # noqa: S101 - kernels are active
-    return native.compile_kernel(function)  # type: ignore[no-any-return]
+    return native.compile_kernel(function)  # type: ignore[no-any-return]  # a module that is imported by name
