@@ -249,7 +249,11 @@ class Machine:
         by = self.but_hudi(side, can=(newest.completion_time or newest.time) > compacted)
         if self.allowed(lambda: by.roll_back(newest.time)) or self.was_begun(newest.time):
             self.forget([newest.time])
-        if self.table()._context.state().in_clustering:  # the plan of a clustering stays, and both refuse updates then
+        self.run_planned_clustering()
+
+    def run_planned_clustering(self) -> None:
+        """Run the clustering whose plan stays where the clustering was taken back: both refuse updates meanwhile."""
+        if self.table()._context.state().in_clustering:
             self.ours.cluster()
 
     def was_begun(self, time: str) -> bool:
@@ -274,6 +278,7 @@ class Machine:
         if self.allowed(lambda: by.restore(target)) or (later and self.was_begun(max(later))):
             self.forget([time for time in self.expected.changes if time > target])
             self.theirs.may_archive = False
+            self.run_planned_clustering()
             if by is self.theirs:
                 self.upsert(by)  # its restore leaves partition_stats out, and its next write sets them up
 
