@@ -1,13 +1,14 @@
 """The loads of Onehouse's Lake Loader on Spark, in small: hudiformat beside Hudi 1.2.0 and Delta Lake, in one run.
 
     python -m benchmarks.lake_loader                             # 20,000 rows a load: some minutes
-    python -m benchmarks.lake_loader --scale 1 --json FILE       # a million rows a load: hours, 10 GB of disk
+    python -m benchmarks.lake_loader --scale 1 --heap 6g --json FILE   # a million rows a load: hours, 10 GB of disk
 
 ``fact``: rows of 1 KB in 40 columns, by day; a quarter of each round updates the newest days, the newest the most, and
 the rest is new in the newest two.  ``dim``: 99 columns, no partitions, half of each round are updates.  ``events``: 30
 columns of 200 bytes, rows are only added, to the newest day.  The scale multiplies rows and days, not widths.  The
 engines take the same files, one after the other; their answers are compared.  hudiformat runs on the PySpark that is
-installed, Hudi and Delta on PySpark 3.5.
+installed, Hudi and Delta on PySpark 3.5, each with the same heap: of a million rows of 1 KB, Hudi's insert ends for want
+of memory with 2 GB.
 """
 
 from __future__ import annotations
@@ -33,8 +34,9 @@ import pyarrow.parquet as pq
 from benchmarks import lake_loader_job
 from benchmarks.lake_loader_job import CODEC, KEY, ORDERING, PARTITION, SUMMED
 from benchmarks.lake_results import ENGINES, markdown
+from benchmarks.spark_job import HEAP
 from benchmarks.spark_tables import run_here
-from tests.conformance.hudi import RealHudi
+from tests.conformance.hudi import RealHudi, RealHudiError
 from tools.jars import DELTA
 
 ROUNDS = 19
@@ -140,27 +142,30 @@ def prepare(load: Load, rounds: int, folder: Path) -> None:
             pq.write_table(rows, inputs / f"{start:09}.parquet", compression="zstd", store_schema=False)
 
 
-def measured(engine: str, folder: Path, load: Load) -> dict[str, Any]:
-    """Return what *engine* took for the load whose rows are in *folder*.
+def measured(engine: str, folder: Path, load: Load, heap: str) -> dict[str, Any]:
+    """Return what *engine* took for the load whose rows are in *folder*, with a JVM of *heap*.
 
     Raises:
         NoHudiError: there is no PySpark 3.5 here.
         NoArtifactError: Delta's jars cannot be fetched.
     """
     jars = ":".join(map(str, DELTA.fetch())) if engine == "delta" else ""
-    script, arguments = Path(lake_loader_job.__file__), [engine, str(folder), load.operation, load.partition, jars]
+    script, arguments = Path(lake_loader_job.__file__), [engine, str(folder), load.operation, load.partition, jars, heap]
     if engine == "hudiformat":
         found: dict[str, Any] = run_here(script, *arguments, timeout=_LONGEST)
         return found
     hudi = RealHudi()  # whose own session is not started
     try:
         found = json.loads(hudi.run_script(script, *arguments, timeout=_LONGEST).splitlines()[-1])
+    except RealHudiError as error:
+        sys.stderr.write(error.trace)
+        raise
     finally:
         hudi.stop()
     return found
 
 
-def run(load: Load, rounds: int, place: Path | None) -> dict[str, Any]:
+def run(load: Load, rounds: int, place: Path | None, heap: str) -> dict[str, Any]:
     """Return what each engine took for *load*.
 
     Raises:
@@ -169,7 +174,7 @@ def run(load: Load, rounds: int, place: Path | None) -> dict[str, Any]:
     folder = Path(tempfile.mkdtemp(prefix="hudiformat-lake-", dir=place))
     try:
         prepare(load, rounds, folder)
-        found = {engine: measured(engine, folder, load) for engine in ENGINES}
+        found = {engine: measured(engine, folder, load, heap) for engine in ENGINES}
     finally:
         shutil.rmtree(folder)
     answers = {engine: [one["answer"] for one in taken["queries"].values()] for engine, taken in found.items()}
@@ -190,14 +195,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--load", nargs="*", choices=sorted(LOADS), default=list(LOADS))
     parser.add_argument("--scale", type=float, default=0.02, help="times the rows and days of the loads (%(default)s)")
     parser.add_argument("--rounds", type=int, default=ROUNDS, help="rounds after the first (%(default)s)")
+    parser.add_argument("--heap", default=HEAP, help="of each engine's JVM (%(default)s)")
     parser.add_argument("--folder", type=Path, help="where rows and tables are kept meanwhile")
     parser.add_argument("--json", type=Path, help="write the results here")
     asked = parser.parse_args(arguments)
     today = datetime.now(timezone.utc).date()
-    conditions = f"{today}; {_processor()}, {os.cpu_count()} cores; scale {asked.scale:g}; all files {CODEC}"
+    conditions = f"{today}; {_processor()}, {os.cpu_count()} cores; scale {asked.scale:g}, a heap of {asked.heap}; all files {CODEC}"
     found: dict[str, Any] = {"conditions": conditions, "loads": {}}
     for name in asked.load:
-        found["loads"][name] = run(LOADS[name].scaled(asked.scale), asked.rounds, asked.folder)
+        found["loads"][name] = run(LOADS[name].scaled(asked.scale), asked.rounds, asked.folder, asked.heap)
         if asked.json is not None:
             asked.json.write_text(json.dumps(found, indent=1) + "\n", "utf-8")
     sys.stdout.write("\n".join(markdown(found)) + "\n")

@@ -304,7 +304,7 @@ class KnownSlices:
         """
         result = KnownSlices(self._partition_path)
         result.names, result._groups = self.names.copy(), self._groups.copy()
-        instants, further = set(self._instants), defaultdict[str, list[FileInfo]](list)
+        instants, further = set[str](), defaultdict[str, list[FileInfo]](list)
         for file in files:
             name = parse_data_file(file.name)
             if name is None:
@@ -322,7 +322,8 @@ class KnownSlices:
             result._groups[file_id] = added or []
         for one in build_slices(self._partition_path, anew, visibility):
             result._groups[one.file_id].append(one)
-        result._instants, result._replaced = sorted(instants), visibility.replaced
+        result._instants = sorted([*self._instants, *instants.difference(self._instants)])  # which is nearly sorted
+        result._replaced = visibility.replaced
         return result
 
 

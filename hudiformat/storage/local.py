@@ -19,6 +19,7 @@ import threading
 import uuid
 from collections import deque
 from collections.abc import Callable, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import islice
@@ -99,6 +100,18 @@ class LocalStorage:
 
     def list_names(self, path: str) -> list[str]:
         return self._entries(path, _name_of_file)
+
+    def list_others(self, path: str, known: AbstractSet[str]) -> list[str] | None:
+        folder = self._resolve(path)
+        try:
+            found = set(os.listdir(folder))  # which takes a tenth of the time of scandir
+        except (FileNotFoundError, NotADirectoryError):
+            found = set()
+        except OSError as error:
+            raise _storage_error("list", folder, error) from error
+        if not known <= found:
+            return None
+        return [name for name in found - known if _is_text(name) and not os.path.isdir(f"{folder}/{name}")]
 
     def _entries(self, path: str, take: Callable[[os.DirEntry[str]], T | None]) -> list[T]:
         """Return what *take* returns for the entries of a folder, but None."""
@@ -367,11 +380,16 @@ def _sync_file_system() -> Callable[[int], None] | None:
 
 def _name_of_file(entry: os.DirEntry[str]) -> str | None:
     """Return the name of an entry that is a file, which its folder tells; None for a name whose bytes are no text."""
+    return entry.name if _is_text(entry.name) and not entry.is_dir() else None
+
+
+def _is_text(name: str) -> bool:
+    """Return whether the bytes of the name of a file are a text, as those of all of Hudi's are."""
     try:
-        entry.name.encode()
+        name.encode()
     except UnicodeEncodeError:
-        return None
-    return None if entry.is_dir() else entry.name
+        return False
+    return True
 
 
 def _file_info(entry: os.DirEntry[str]) -> FileInfo | None:

@@ -8,6 +8,7 @@ paths in one place.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Protocol, runtime_checkable
@@ -283,6 +284,13 @@ class TellsOneThing(Protocol):
 
     def list_names(self, path: str) -> list[str]:
         """Return the names of the files in a folder; none if the folder does not exist."""
+        ...
+
+    def list_others(self, path: str, known: AbstractSet[str]) -> list[str] | None:
+        """Return the names of the files in a folder that are not among *known*; None if one of these is missing there.
+
+        The time hardly depends on the number of known files.
+        """
         ...
 
     def size(self, path: str) -> int:

@@ -275,16 +275,17 @@ class PartitionIndex:
         known = None if self._kept is None else self._kept.slices(visibility)
         if self._kept is None or known is None or not isinstance(storage, TellsOneThing):
             return None
-        names = {*storage.list_names(self._path), *(one.name for one in self._plan.registered.get(self._path, ()))}
-        if not known.names <= names:
+        registered = {one.name for one in self._plan.registered.get(self._path, ())}
+        others = storage.list_others(self._path, known.names - registered if registered else known.names)
+        if others is None or not registered <= known.names:
             return None
         try:
-            new = [FileInfo(name, storage.size(join_path(self._path, name)), False) for name in names - known.names]
+            new = [FileInfo(name, storage.size(join_path(self._path, name)), False) for name in others]
         except StorageError:  # deleted in the meantime
             return None
         slices = known.with_files(new, visibility)
         self._kept.keep_slices(slices)
-        return names, slices.newest
+        return known.names.union(others), slices.newest
 
     @cached_property
     def _unread(self) -> list[FileSlice]:
