@@ -24,7 +24,7 @@ from benchmarks.large import SIZES
 from benchmarks.results import Results
 from benchmarks.sections import SECTIONS
 from benchmarks.suite import Run
-from hudiformat.codec.avro.compiled import VARIABLE
+from hudiformat.kernels import VARIABLE
 from tools.kernels import KernelsError, build_package
 
 ROUNDS = 5

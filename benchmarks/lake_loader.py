@@ -7,8 +7,8 @@
 the rest is new in the newest two.  ``dim``: 99 columns, no partitions, half of each round are updates.  ``events``: 30
 columns of 200 bytes, rows are only added, to the newest day.  The scale multiplies rows and days, not widths.  The
 engines take the same files, one after the other; their answers are compared.  hudiformat runs on the PySpark that is
-installed, Hudi and Delta on PySpark 3.5, each with the same heap: of a million rows of 1 KB, Hudi's insert ends for want
-of memory with 2 GB.
+installed, Hudi and Delta on PySpark 3.5, each with the same heap.  With 2 GB Hudi ends for want of memory in the
+first round of a million rows of 1 KB.
 """
 
 from __future__ import annotations
@@ -150,7 +150,10 @@ def measured(engine: str, folder: Path, load: Load, heap: str) -> dict[str, Any]
         NoArtifactError: Delta's jars cannot be fetched.
     """
     jars = ":".join(map(str, DELTA.fetch())) if engine == "delta" else ""
-    script, arguments = Path(lake_loader_job.__file__), [engine, str(folder), load.operation, load.partition, jars, heap]
+    script, arguments = (
+        Path(lake_loader_job.__file__),
+        [engine, str(folder), load.operation, load.partition, jars, heap],
+    )
     if engine == "hudiformat":
         found: dict[str, Any] = run_here(script, *arguments, timeout=_LONGEST)
         return found
@@ -200,7 +203,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--json", type=Path, help="write the results here")
     asked = parser.parse_args(arguments)
     today = datetime.now(timezone.utc).date()
-    conditions = f"{today}; {_processor()}, {os.cpu_count()} cores; scale {asked.scale:g}, a heap of {asked.heap}; all files {CODEC}"
+    machine = f"{today}; {_processor()}, {os.cpu_count()} cores"
+    conditions = f"{machine}; scale {asked.scale:g}, a heap of {asked.heap}; all files {CODEC}"
     found: dict[str, Any] = {"conditions": conditions, "loads": {}}
     for name in asked.load:
         found["loads"][name] = run(LOADS[name].scaled(asked.scale), asked.rounds, asked.folder, asked.heap)

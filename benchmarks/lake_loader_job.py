@@ -3,8 +3,9 @@
     python -m benchmarks.lake_loader_job hudiformat|hudi|delta FOLDER upsert|insert PARTITION JARS HEAP
 
 FOLDER has the rows of each round, as :mod:`benchmarks.lake_loader` has written them; PARTITION is a column, or empty;
-JARS are Delta's; HEAP is of the JVM, for instance 2g.  Only Spark is imported for Hudi and Delta.  Prints JSON: the seconds, files and bytes of each round,
-the most memory over all rounds, and the seconds and the answers of two queries afterwards.
+JARS are Delta's; HEAP is of the JVM, for instance 2g.  Only Spark is imported for Hudi and Delta.  Prints JSON: the
+seconds, files and bytes of each round, the most memory over all rounds, and the seconds and the answers of two queries
+afterwards.
 """
 
 from __future__ import annotations
@@ -100,12 +101,17 @@ def load(spark: SparkSession, engine: str, folder: Path, operation: str, partiti
     return {"rounds": rounds, "peak_mb": peak.mb, "queries": queries}
 
 
-def main(engine: str, folder: str, operation: str, partition: str, jars: str, heap: str) -> None:
-    """Print what the load took."""
+def main(engine: str, folder: str, *given: str) -> None:
+    """Print what the load took; the arguments are those of the module."""
     from pyspark.sql import SparkSession
 
+    operation, partition, jars, heap = given
     builder = SparkSession.builder.master(f"local[{CORES}]")
-    settings = {**SETTINGS, "spark.driver.memory": heap, **({"spark.driver.extraClassPath": jars, **_OF_DELTA} if engine == "delta" else {})}
+    settings = {
+        **SETTINGS,
+        "spark.driver.memory": heap,
+        **({"spark.driver.extraClassPath": jars, **_OF_DELTA} if engine == "delta" else {}),
+    }
     for key, value in settings.items():
         builder.config(key, value)
     spark = builder.getOrCreate()

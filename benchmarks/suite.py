@@ -14,7 +14,7 @@ from benchmarks.java import BEST, DEFAULT, Jvm, NoJavaPeerError, Setting
 from benchmarks.large import SIZES
 from benchmarks.results import Comparison, Results
 from benchmarks.timing import Speed, interleaved, peak_mb, timed
-from hudiformat.codec.avro.compiled import VARIABLE
+from hudiformat.kernels import VARIABLE
 
 TARGETS: dict[tuple[str, str, str], float] = {
     ("mixed", "encode", BEST.name): 2,

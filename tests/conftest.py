@@ -160,7 +160,7 @@ JVMS = {
     "metastore": (),  # beside real Hudi, which speaks to it too
 }
 """Where the tests are that take these fixtures: one worker has all of them, so that there is one JVM, which is warm."""
-KERNELS = "tests/codec/avro/compiled/"
+KERNELS = ("tests/codec/avro/compiled/", "tests/kernels/", "tests/file_group/base_file/test_bloom_kernel.py")
 """Where the tests are that compile kernels, for ten seconds: one worker has all of them, and compiles once."""
 S3 = (
     "tests/storage/",
@@ -253,7 +253,7 @@ class _OneJvmEach(LoadFileScheduling):  # type: ignore[misc]  # its types are un
     """
 
     def _split_scope(self, nodeid: str) -> str:
-        groups = {"kernels": (KERNELS,), "s3": S3, **JVMS}
+        groups = {"kernels": KERNELS, "s3": S3, **JVMS}
         found = (name for name, places in groups.items() if nodeid.startswith(places))
         return next(found, None) or str(super()._split_scope(nodeid))
 

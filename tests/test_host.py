@@ -210,7 +210,7 @@ MESSAGE = ("str(error)", "error.args", "str(exc)", "str(caught)")
 
 
 PARSES_THEIRS = {
-    "codec/avro/compiled/native.py": "numba has no class for it",
+    "kernels/native.py": "numba has no class for it",
     "storage/hdfs.py": "hdfs-native has no class for it",
     "storage/arrow.py": "hdfs-native has Java's trace in its messages",
     "storage/opening.py": "pyarrow has no class for it",

@@ -16,6 +16,7 @@ pytestmark = pytest.mark.unmeasured
 LAYERS = (
     "errors",
     "wire",
+    "kernels",
     "arguments",
     "numbers",
     "notebook",
@@ -70,10 +71,10 @@ PURE = (
 """Rooms, folders and modules that touch no file, clock or randomness."""
 SPILLS = "file_group/merging/spill.py"  # merges on disk what does not fit into memory
 IMPURE_MODULES = ("io", "os", "pathlib", "random", "secrets", "socket", "subprocess", "tempfile", "time", "uuid")
-READS_A_SWITCH = "codec/avro/compiled/__init__.py"  # an environment variable, which changes the speed and nothing else
+READS_A_SWITCH = "kernels/__init__.py"  # an environment variable, which changes the speed and nothing else
 PURE_NAMES = ("uuid.UUID", "uuid.uuid5", "io.BytesIO")  # a value, a hash, unlike uuid.uuid4; a buffer that is no file
 IMPURE_ATTRIBUTES = ("now", "today", "utcnow")  # of date and datetime
-FACES = ("", "duckdb", "spark", "sink", "sizing", "testing", "cli", "codec/avro/compiled", "codec/parquet")
+FACES = ("", "duckdb", "spark", "sink", "sizing", "testing", "cli", "codec/parquet", "kernels")
 """Folders whose ``__init__`` gives names to users, or has code of its own; all others have a docstring alone."""
 LARGEST_FOLDER, DEEPEST_FOLDER = 25, 3
 VAGUE = ("common", "helpers", "misc", "util", "utils")

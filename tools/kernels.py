@@ -1,4 +1,4 @@
-"""Builds the wheel of hudiformat-kernels: the codec's kernels as machine code, which runs without numba.
+"""Builds the wheel of hudiformat-kernels: its kernels as machine code, which runs without numba.
 
     python -m tools.kernels            # into dist
 
@@ -25,17 +25,18 @@ from typing import Any
 
 import hudiformat
 from hudiformat.codec.avro.compiled import decoding, encoding
-from hudiformat.codec.avro.compiled.ahead import AVX2_LIBRARY, LIBRARY, PACKAGE, PREFIX, digest_of_sources
+from hudiformat.file_group.base_file import bloom_kernel
+from hudiformat.kernels.ahead import AVX2_LIBRARY, LIBRARY, PACKAGE, PREFIX, digest_of_sources
 
 ROOT = Path(__file__).parents[1]
 HERE = (sys.platform, platform.machine())
 MACHINE = ("linux", "x86_64")
 """The system and the processor that kernels can be built on, and are for."""
-KERNELS = (decoding.walk, decoding.chain, encoding.write)
+KERNELS = (decoding.walk, decoding.chain, encoding.write, bloom_kernel.mark)
 PROCESSORS = {LIBRARY: ("x86-64-v2", ""), AVX2_LIBRARY: ("x86-64-v2", "+avx2")}
 """The processor and its additional features, in LLVM's words, that each library is for."""
 TAG = "py3-none-manylinux_2_17_x86_64.manylinux2014_x86_64.musllinux_1_1_x86_64"
-_INIT = '''"""Machine code of hudiformat's kernels.  The module hudiformat.codec.avro.compiled.ahead loads it."""
+_INIT = '''"""Machine code of hudiformat's kernels.  The module hudiformat.kernels.ahead loads it."""
 
 SOURCES = "{digest}"
 '''
@@ -43,7 +44,7 @@ _METADATA = """\
 Metadata-Version: 2.4
 Name: hudiformat-kernels
 Version: {version}
-Summary: The kernels of hudiformat's codec for Avro records, compiled for x86-64 and Linux
+Summary: The kernels of hudiformat, compiled for x86-64 and Linux
 License-Expression: Apache-2.0
 License-File: LICENSE
 Author: The hudiformat developers
@@ -142,7 +143,7 @@ def _module(kernel: Callable[..., Any]) -> Any:
     """Return LLVM's module with a kernel, under its name, as a function that C can call."""
     from llvmlite import binding  # noqa: PLC0415 - numba comes with an extra
 
-    from hudiformat.codec.avro.compiled.native import compile_to_ir  # noqa: PLC0415 - it imports numba
+    from hudiformat.kernels.native import compile_to_ir  # noqa: PLC0415 - it imports numba
 
     text, inner = compile_to_ir(kernel)
     count = kernel.__code__.co_argcount

@@ -16,9 +16,9 @@ import click
 import hudiformat
 from hudiformat.cli.printing import print_json, print_line, printable
 from hudiformat.cli.source import json_option
-from hudiformat.codec.avro.compiled import LOAD_AFTER, VARIABLE, has_numba, jit_setting
-from hudiformat.codec.avro.compiled.ahead import find_library
 from hudiformat.errors import HudiFormatError
+from hudiformat.kernels import LOAD_AFTER, VARIABLE, has_numba, jit_setting
+from hudiformat.kernels.ahead import find_library
 from hudiformat.storage.opening import open_storage
 from hudiformat.storage.protocol import Storage
 from hudiformat.timeline.config_files import load_table_config

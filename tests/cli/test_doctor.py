@@ -10,8 +10,8 @@ import pytest
 
 import hudiformat
 from hudiformat.cli import doctor
-from hudiformat.codec.avro import compiled
-from hudiformat.codec.avro.compiled.ahead import Found
+from hudiformat.kernels import VARIABLE
+from hudiformat.kernels.ahead import Found
 from tests.cli.support import Command
 from tests.timeline.conftest import GOLDEN, unpacked_table
 
@@ -39,9 +39,9 @@ def test_whether_kernels_are_in_use(command: Command, monkeypatch: pytest.Monkey
     library = object()
 
     def kernels(setting: str | None, found: Found, *, numba: bool) -> str:
-        monkeypatch.delenv(compiled.VARIABLE, raising=False)
+        monkeypatch.delenv(VARIABLE, raising=False)
         if setting is not None:
-            monkeypatch.setenv(compiled.VARIABLE, setting)
+            monkeypatch.setenv(VARIABLE, setting)
         monkeypatch.setattr(doctor, "find_library", lambda: found)
         monkeypatch.setattr(doctor, "has_numba", lambda: numba)
         return str(command("doctor", "--json").json[0]["kernels"])

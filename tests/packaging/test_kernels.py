@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from hudiformat.codec.avro.compiled import ahead
+from hudiformat.kernels import ahead
 from tools import kernels
 
 pytestmark = pytest.mark.unmeasured
@@ -32,7 +32,7 @@ def test_the_libraries_need_nothing_and_hold_the_kernels_alone(package: Path) ->
         )
         symbols = [line.split() for line in listed.stdout.splitlines()]
         assert sorted((kind, symbol) for _, kind, symbol in symbols) == [
-            ("T", f"hudiformat_{kernel}") for kernel in ("chain", "walk", "write")
+            ("T", f"hudiformat_{kernel}") for kernel in ("chain", "mark", "walk", "write")
         ]
 
 
@@ -67,7 +67,7 @@ def test_an_installed_wheel_is_used_without_numba(package: Path, tmp_path: Path)
     environ = {key: value for key, value in os.environ.items() if key != "HUDIFORMAT_JIT"}
     code = """
 import sys
-from hudiformat.codec.avro.compiled import kernel
+from hudiformat.kernels import kernel
 from hudiformat.codec.avro.compiled.decoding import chain
 loaded = kernel(chain, 0)
 print(loaded.__name__, "numba" in sys.modules)

@@ -24,7 +24,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.types as pat
 
-from hudiformat.codec.avro import compiled
+from hudiformat import kernels
 from hudiformat.codec.avro.arrays import U64, Bytes, Longs, Mask, bitmap, content
 from hudiformat.codec.avro.columns import Column, column_of
 from hudiformat.codec.avro.compiled.decoded import RecordRanges, decode_columns, find_offsets
@@ -123,10 +123,10 @@ class Records:
             return batch_of([pa.nulls(0, field.type) for field in schema], schema, 0)
         wanted = frozenset(schema.names)
         arrays, places = None, self._ranges()
-        if compiled.is_active():
+        if kernels.is_active():
             arrays = decode_columns(self.data, places, self.schema, wanted, views=views)
         else:
-            compiled.bytes_handled[0] += (self.last or int(places.ends[-1])) - int(places.starts[0])
+            kernels.bytes_handled[0] += (self.last or int(places.ends[-1])) - int(places.starts[0])
         fields = parse_schema(self.schema).fields
         is_split = arrays is None and round(count / chunk_rows) > 1
         joined = self._new_columns(fields, wanted, views=views) if is_split else {}
@@ -181,7 +181,7 @@ def find_records(data: memoryview | bytes, count: int, writer_schema: str, *, st
     """
     parse_schema(writer_schema)
     records = Records(_with_padding(data), writer_schema, count=count, first=start, last=len(data))
-    if not compiled.is_active() or not 0 < count <= (len(data) - start) // LENGTH_SIZE:
+    if not kernels.is_active() or not 0 < count <= (len(data) - start) // LENGTH_SIZE:
         records.locate()
     return records
 
@@ -222,7 +222,7 @@ def record_offsets(data: memoryview, count: int) -> Longs:
         raise CorruptBlockError(f"{count} records are declared, in {total} bytes")
     if count >= _FEW_RECORDS:
         content = np.frombuffer(data, np.uint8)
-        found = find_offsets(content, count) if compiled.is_active() else None
+        found = find_offsets(content, count) if kernels.is_active() else None
         if found is not None or (found := guess_offsets(content, count)) is not None:
             return found
     offsets = [0]

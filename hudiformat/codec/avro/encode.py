@@ -56,7 +56,6 @@ from hudiformat.codec.avro.cells import (
     row_sizes,
     text_words,
 )
-from hudiformat.codec.avro.compiled import LOAD_AFTER, bytes_handled, jit_setting
 from hudiformat.codec.avro.compiled.record_writer import RecordWriter, record_writer
 from hudiformat.codec.avro.few_rows import encode_few
 from hudiformat.codec.avro.nodes import Array, Enum, Fixed, Map, Node, Nullable, Primitive, Record, Union, parse_schema
@@ -64,6 +63,7 @@ from hudiformat.codec.avro.schema import avro_to_arrow, has_vectors
 from hudiformat.codec.conversion import convert_to_schema
 from hudiformat.codec.custom_types import store_vectors
 from hudiformat.errors import DataError, SchemaError
+from hudiformat.kernels import LOAD_AFTER, bytes_handled, jit_setting
 
 _BYTES_OF_A_VALUE = 16  # an estimate, for the decision when kernels are loaded
 _SPARE_BYTES = 64  # per row, for lengths, branches and varints that are longer than the Arrow values

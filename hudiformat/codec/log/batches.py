@@ -12,7 +12,6 @@ from typing import TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from hudiformat.codec.avro.compiled import is_active
 from hudiformat.codec.avro.decode import Records
 from hudiformat.codec.log.block import BlockRun, LogBlock
 from hudiformat.codec.log.content import avro_data
@@ -20,6 +19,7 @@ from hudiformat.codec.log.frame import BlockType
 from hudiformat.codec.log.selection import ReadRequest
 from hudiformat.conditions.filters import Filter
 from hudiformat.errors import DecodeError
+from hudiformat.kernels import is_active
 from hudiformat.wire import shift_error_offsets
 
 Group: TypeAlias = list[LogBlock | BlockRun]

@@ -13,12 +13,15 @@ import math
 import struct
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from hudiformat import kernels
 from hudiformat.errors import CorruptTableError
+from hudiformat.file_group.base_file.bloom_kernel import WORK, mark
 
 BLOOM_FILTER = "org.apache.hudi.bloomfilter"
 BLOOM_FILTER_TYPE = "hoodie_bloom_filter_type_code"
@@ -61,9 +64,7 @@ class BloomFilter:
     def of(cls, keys: pa.Array, *, false_positive_rate: float = 1e-9) -> BloomFilter:
         """Return the filter of *keys*, sized for their number; *keys* are strings, none of them null or empty."""
         num_hashes, num_bits = _size(len(keys), false_positive_rate)
-        flags = np.zeros(-(-num_bits // 8) * 8, dtype=np.uint8)
-        _mark(flags, keys, num_hashes, num_bits)
-        return cls(num_hashes, num_bits, np.packbits(flags, bitorder="little").tobytes())
+        return cls(num_hashes, num_bits, bytes(-(-num_bits // 8))).with_keys(keys)
 
     @classmethod
     def of_each(cls, keys: pa.Array, counts: Sequence[int], *, false_positive_rate: float = 1e-9) -> list[BloomFilter]:
@@ -76,6 +77,10 @@ class BloomFilter:
             starts   0    0   88    where the flags of each key's filter begin, in whole bytes
         """
         sizes = [_size(count, false_positive_rate) for count in counts]
+        empty = [cls(num_hashes, num_bits, bytes(-(-num_bits // 8))) for num_hashes, num_bits in sizes]
+        marked = _mark_by_kernel(empty, keys, counts)
+        if marked is not None:
+            return [replace(one, bits=bits) for one, bits in zip(empty, marked, strict=True)]
         whole_bytes = [-(-num_bits // 8) for _, num_bits in sizes]
         starts = np.cumsum([0, *whole_bytes]) * 8
         of_key = np.repeat(np.arange(len(counts)), counts)
@@ -121,6 +126,9 @@ class BloomFilter:
 
     def with_keys(self, keys: pa.Array) -> BloomFilter:
         """Return a filter of the same size with further keys."""
+        marked = _mark_by_kernel([self], keys, [len(keys)])
+        if marked is not None:
+            return replace(self, bits=marked[0])
         flags = np.unpackbits(np.frombuffer(self.bits, np.uint8), bitorder="little")
         _mark(flags, keys, self.num_hashes, self.num_bits)
         return replace(self, bits=np.packbits(flags, bitorder="little").tobytes())
@@ -137,6 +145,28 @@ class BloomFilter:
             CorruptTableError: the text is not a SIMPLE filter.
         """
         return _simple_filter(_decode_base64(text))
+
+
+def _mark_by_kernel(filters: Sequence[BloomFilter], keys: pa.Array, counts: Sequence[int]) -> list[bytes] | None:
+    """Return the bits of *filters* with those of *keys*, of which each filter gets the next ``counts[i]``.
+
+    The result is None if numpy is to set the bits.
+    """
+    array = keys.cast(pa.large_binary())
+    _, offsets, data = array.buffers()
+    size = 0 if data is None else data.size
+    compiled = kernels.kernel(mark, size) if all(one.num_bits > 1 for one in filters) else None
+    if compiled is None:
+        return None
+    ends = list(itertools.accumulate((len(one.bits) for one in filters), initial=0))
+    numbers = [(start, one.num_bits, one.num_hashes, n) for start, one, n in zip(ends, filters, counts, strict=False)]
+    table, work = np.array(numbers, np.int64), np.empty(WORK, np.uint8)
+    bits = np.frombuffer(bytearray().join([one.bits for one in filters]), np.uint8)
+    first = offsets.address + array.offset * np.dtype(np.int64).itemsize
+    places = [one.ctypes.data for one in (bits, table, work)]
+    compiled(places[0], places[1], len(filters), first, 0 if data is None else data.address, places[2])
+    marked = bits.tobytes()
+    return [marked[start:end] for start, end in itertools.pairwise(ends)]
 
 
 def parse_filters(text: str, kind: str) -> tuple[BloomFilter, ...]:
@@ -173,6 +203,7 @@ def _mark(flags: npt.NDArray[np.uint8], keys: pa.Array, num_hashes: int, num_bit
             flags[positions] = ones[: len(positions)]
 
 
+@lru_cache
 def _size(count: int, false_positive_rate: float) -> tuple[int, int]:
     """Return the number of hashes and the number of bits of a filter of *count* keys.
 

@@ -23,10 +23,10 @@ from hudiformat.codec.avro.cells import (
     row_sizes,
     text_words,
 )
-from hudiformat.codec.avro.compiled import VARIABLE
 from hudiformat.codec.avro.encode import encode_datums, encode_records
 from hudiformat.codec.avro.schema import arrow_to_avro
 from hudiformat.errors import EncodeError
+from hudiformat.kernels import VARIABLE
 
 
 @pytest.fixture(autouse=True)

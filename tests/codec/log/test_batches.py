@@ -8,7 +8,7 @@ from itertools import pairwise
 import pyarrow as pa
 import pytest
 
-from hudiformat.codec.avro import compiled
+from hudiformat import kernels
 from hudiformat.codec.log import batches
 from hudiformat.codec.log.batches import GroupLimits, record_batches
 from hudiformat.codec.log.block import LogBlock
@@ -144,7 +144,7 @@ def test_the_damaged_one_among_many_says_what_it_says_alone(damage: Callable[[by
 @pytest.fixture
 def two_threads(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     pytest.importorskip("numba")
-    monkeypatch.setenv(compiled.VARIABLE, "1")
+    monkeypatch.setenv(kernels.VARIABLE, "1")
     before = pa.cpu_count()
     pa.set_cpu_count(2)
     yield
@@ -160,7 +160,7 @@ def _large(*firsts: int) -> list[LogBlock]:
 def test_blocks_are_decoded_side_by_side_in_order(schema: pa.Schema | None, monkeypatch: pytest.MonkeyPatch) -> None:
     blocks = [*_large(0, 1, 2, 3, 4), _block(5), _block(6), *_large(7)]
     found = list(record_batches(blocks, schema=schema))
-    monkeypatch.setenv(compiled.VARIABLE, "0")
+    monkeypatch.setenv(kernels.VARIABLE, "0")
     assert found == list(record_batches(blocks, schema=schema))
 
 
@@ -200,7 +200,7 @@ def test_one_thread_decodes_one_block_after_the_other(monkeypatch: pytest.Monkey
 
 @pytest.mark.parametrize("jit", ["0", "1"])
 def test_texts_of_many_blocks_can_be_views(jit: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(compiled.VARIABLE, jit)
+    monkeypatch.setenv(kernels.VARIABLE, jit)
     blocks = [_block(1), _block(2, 3), *_large(4), data_block(_block(7).to_arrow(), instant="001", format="parquet")]
     for columns in (None, ["t"]):
         texts, views = (list(record_batches(blocks, columns=columns, views=views)) for views in (False, True))

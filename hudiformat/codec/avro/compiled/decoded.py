@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.types as pat
 
-from hudiformat.codec.avro import compiled
+from hudiformat import kernels
 from hudiformat.codec.avro.arrays import Bytes, Longs
 from hudiformat.codec.avro.compiled import decoding, layout
 from hudiformat.codec.avro.compiled.program import Program, Slot, program_for
@@ -60,7 +60,7 @@ def decode_columns(
     With *views* the texts that are columns are views of *data*.
     """
     size, rows = places.last - places.first, len(places.ends)
-    walk = compiled.kernel(decoding.walk, size)
+    walk = kernels.kernel(decoding.walk, size)
     program = None if walk is None else program_for(schema, wanted, views=views)
     if walk is None or program is None or rows * program.least > size:
         return None  # more rows than the bytes can hold are damage: no memory is allocated for them
@@ -76,7 +76,7 @@ def decode_columns(
 
 def find_offsets(data: Bytes, count: int) -> Longs | None:
     """Return where each of *count* records that fill *data* begins, and the end; None if numpy has to find them."""
-    chain = compiled.kernel(decoding.chain, 0)
+    chain = kernels.kernel(decoding.chain, 0)
     if chain is None:
         return None
     offsets = np.empty(count + 1, np.int64)
@@ -102,7 +102,7 @@ class _Memory:
         for frame in range(program.frames):
             self._make_room(frame, min(rows, _FIRST_ROWS) * (_ITEMS if frame else 1))
 
-    def fill(self, walk: compiled.Function, data: Bytes, places: RecordRanges) -> bool:
+    def fill(self, walk: kernels.Function, data: Bytes, places: RecordRanges) -> bool:
         """Decode all records; return False if numpy has to decode them."""
         starts, ends, filled = (np.ascontiguousarray(places.starts), np.ascontiguousarray(places.ends), places.filled)
         base, room, last = data.ctypes.data, len(data), min(_FIRST_ROWS, self._rows)

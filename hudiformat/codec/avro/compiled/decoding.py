@@ -7,8 +7,8 @@ that.  Anything damaged or unusual ends in ``BAD``: numpy then decodes the same 
 from __future__ import annotations
 
 from hudiformat.codec.avro.compiled import layout
-from hudiformat.codec.avro.compiled.memory import load8, load32, load64, low_zeros, prefetch, store8, store32, store64
 from hudiformat.codec.avro.compiled.texts import copy_text, is_utf8, view_text
+from hudiformat.kernels.memory import load8, load32, load64, low_zeros, prefetch, store8, store32, store64
 
 _LENGTH_SIZE = 4
 _INT32 = 1 << 31

@@ -7,7 +7,7 @@ schema does not allow, it gives up, and the numpy path raises the error.
 
 from __future__ import annotations
 
-from hudiformat.codec.avro.compiled.memory import copy16, load8, load32, load64, store8, store32, store64
+from hudiformat.kernels.memory import copy16, load8, load32, load64, store8, store32, store64
 
 # The constants are in this file, because numba compiles anew when it changes: compiled code contains their values.
 

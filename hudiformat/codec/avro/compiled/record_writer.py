@@ -11,9 +11,9 @@ import pyarrow as pa
 import pyarrow.types as pat
 
 from hudiformat.codec.avro.arrays import Longs, Output, Parts
-from hudiformat.codec.avro.compiled import Function, kernel
 from hudiformat.codec.avro.compiled.encoding import FRAMES, OUT, REFUSED, ROOM, write
 from hudiformat.codec.avro.compiled.node_table import table_of
+from hudiformat.kernels import Function, kernel
 from hudiformat.wire import INT32_MAX
 
 _LENGTH_SIZE = 4

@@ -5,7 +5,7 @@ Up to 32 bytes behind a text are read, and as many behind its copy are overwritt
 
 from __future__ import annotations
 
-from hudiformat.codec.avro.compiled.memory import copy16, high_bits32, load64, store64, wrap64
+from hudiformat.kernels.memory import copy16, high_bits32, load64, store64, wrap64
 
 _HIGH = -0x7F7F7F7F7F7F7F80  # the highest bit of each of eight bytes
 _FOUR_BYTES = 0xFFFFFFFF

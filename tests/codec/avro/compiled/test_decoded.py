@@ -9,13 +9,14 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from hudiformat.codec.avro import compiled
+from hudiformat import kernels
 from hudiformat.codec.avro.compiled import decoded
 from hudiformat.codec.avro.decode import find_records
 from hudiformat.codec.avro.encode import encode_records
 from hudiformat.codec.avro.schema import arrow_to_avro
 from tests.codec.avro.builders import framed_records, record_schema
-from tests.codec.avro.compiled.paths import KERNELS, by_numba, by_numpy, decoded_by
+from tests.codec.avro.compiled.paths import decoded_by
+from tests.kernels.paths import KERNELS, by_numba, by_numpy
 
 pytestmark = pytest.mark.unmeasured
 
@@ -84,7 +85,7 @@ def test_some_rows_are_decoded_from_their_own_positions() -> None:
 def test_without_kernels_there_is_no_array() -> None:
     data, count, schema = encoded(rows(5))
     records = find_records(data, count, schema)
-    with patch.object(compiled, "kernel", lambda *_: None):
+    with patch.object(kernels, "kernel", lambda *_: None):
         assert decoded.find_offsets(records.data, count) is None
         places = decoded.RecordRanges(*records.locate())
         assert decoded.decode_columns(records.data, places, schema, frozenset("t")) is None

@@ -15,8 +15,9 @@ from hudiformat.codec.avro.encode import encode_records
 from hudiformat.codec.avro.schema import arrow_to_avro
 from hudiformat.testing import avro_schemas, batches
 from tests.codec.avro.builders import SLOW, damage, framed, framed_records, record_schema
-from tests.codec.avro.compiled.paths import KERNELS, by_numpy, in_chunks_of, outcome, outcomes
+from tests.codec.avro.compiled.paths import in_chunks_of, outcome, outcomes
 from tests.effort import examples
+from tests.kernels.paths import KERNELS, by_numpy
 
 
 def assert_same(*arguments: Any, **options: Any) -> Any:

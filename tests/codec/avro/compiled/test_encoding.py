@@ -12,13 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hudiformat.codec.avro.arrays import Output, Parts
-from hudiformat.codec.avro.compiled import VARIABLE
 from hudiformat.codec.avro.compiled.encoding import write
 from hudiformat.codec.avro.compiled.record_writer import RecordWriter
 from hudiformat.codec.avro.decode import decode_records
 from hudiformat.codec.avro.encode import encode_records
 from hudiformat.codec.avro.schema import arrow_to_avro, avro_to_arrow
 from hudiformat.codec.conversion import convert_to_schema
+from hudiformat.kernels import VARIABLE
 from hudiformat.testing import batches
 from tests.codec.avro.builders import SLOW, record_schema, schema_of
 from tests.codec.avro.golden import AVRO, CDC, golden_blocks

@@ -12,14 +12,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from hudiformat.codec.avro import encode
-from hudiformat.codec.avro.compiled import LOAD_AFTER, VARIABLE
 from hudiformat.codec.avro.compiled.record_writer import record_writer
 from hudiformat.codec.avro.encode import ChunkLimits, encode_datums, encode_parts, encode_records
 from hudiformat.errors import DataError
+from hudiformat.kernels import LOAD_AFTER, VARIABLE
 from hudiformat.testing import batches
 from tests.codec.avro.builders import record_schema, schema_of
-from tests.codec.avro.compiled.paths import by_library, by_numba
 from tests.effort import BUSY
+from tests.kernels.paths import by_library, by_numba
 
 
 def test_without_kernels_there_is_no_writer(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,7 +19,7 @@ _PAD = b"\xff" * 32
 
 def utf8_on_machine() -> Callable[[int, int], bool]:
     pytest.importorskip("numba")
-    from hudiformat.codec.avro.compiled.native import compile_kernel
+    from hudiformat.kernels.native import compile_kernel
 
     return compile_kernel(texts.is_utf8)
 

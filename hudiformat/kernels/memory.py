@@ -1,7 +1,7 @@
 """Read and write numbers at addresses, little-endian and of any alignment, for kernels.
 
 The caller has checked that the bytes are there.  Python runs the bodies below; in compiled code each is one instruction
-(:mod:`hudiformat.codec.avro.compiled.native`).
+(:mod:`hudiformat.kernels.native`).
 """
 
 from __future__ import annotations

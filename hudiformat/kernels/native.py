@@ -11,8 +11,8 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic, overload, register_jitable
 
-from hudiformat.codec.avro.compiled import memory
-from hudiformat.codec.avro.compiled.ahead import digest_of_sources
+from hudiformat.kernels import memory
+from hudiformat.kernels.ahead import digest_of_sources
 
 _LOADS = {memory.load8: 8, memory.load32: 32, memory.load64: 64}
 _STORES = {memory.store8: 8, memory.store32: 32, memory.store64: 64}

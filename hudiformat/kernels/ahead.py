@@ -24,7 +24,12 @@ LIBRARY = "kernels.so"
 AVX2_LIBRARY = "kernels-avx2.so"
 """The same for processors with AVX2."""
 
-SOURCES = ("decoding", "encoding", "layout", "memory", "native", "texts")
+SOURCES = (
+    *(f"codec/avro/compiled/{name}" for name in ("decoding", "encoding", "layout", "texts")),
+    "file_group/base_file/bloom_kernel",
+    "kernels/memory",
+    "kernels/native",
+)
 """The modules that machine code is made from."""
 
 _WITH_AVX2 = ("avx2", "avx512")  # as pyarrow names levels, each of which includes those below
@@ -66,5 +71,5 @@ def kernel_of(library: ctypes.CDLL, function: Callable[..., Any]) -> Callable[..
 @lru_cache
 def digest_of_sources() -> str:
     """Return a digest of the sources of the kernels, and of how they are compiled."""
-    folder = files(__package__)
+    folder = files("hudiformat")
     return sha256(b"\0".join(folder.joinpath(f"{name}.py").read_bytes() for name in SOURCES)).hexdigest()[:16]

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hudiformat.codec.avro.compiled.memory import copy16, high_bits32, load8, load32, load64, store8, store32, store64
+from hudiformat.kernels.memory import copy16, high_bits32, load8, load32, load64, store8, store32, store64
 
 numba = pytest.importorskip("numba")
-from hudiformat.codec.avro.compiled import native
+from hudiformat.kernels import native
 
 
 def _sum(at: int) -> int:

@@ -10,8 +10,9 @@ from types import SimpleNamespace
 import pyarrow as pa
 import pytest
 
-from hudiformat.codec.avro.compiled import ahead, decoding
-from tests.codec.avro.compiled.paths import loaded_library
+from hudiformat.codec.avro.compiled import decoding
+from hudiformat.kernels import ahead
+from tests.kernels.paths import loaded_library
 
 
 @pytest.fixture(autouse=True)
@@ -72,8 +73,8 @@ def test_the_library_is_chosen_by_what_the_processor_can(
 def test_the_sources_of_a_kernel_are_all_modules_that_it_calls() -> None:
     """What the compiled functions call, and the constants that they use, are in modules that the digest is made of."""
     for name in ahead.SOURCES:
-        module = sys.modules.get(f"hudiformat.codec.avro.compiled.{name}")
-        used = [] if module is None or name == "native" else list(vars(module).values())
+        module = sys.modules.get(f"hudiformat.{name.replace('/', '.')}")
+        used = [] if module is None or name.endswith("native") else list(vars(module).values())
         homes = {getattr(one, "__module__", "") for one in used if callable(one)}
         homes = {home for home in homes if home.startswith("hudiformat.")}
-        assert homes <= {f"hudiformat.codec.avro.compiled.{one}" for one in ahead.SOURCES}
+        assert homes <= {f"hudiformat.{one.replace('/', '.')}" for one in ahead.SOURCES}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from hudiformat.codec.avro.compiled import memory
+from hudiformat.kernels import memory
 
 BYTES = np.arange(0xF0, 0x100).astype(np.uint8)
 
