@@ -205,10 +205,15 @@ def command(python: Path, folder: Path, line: str) -> str:
     """
     program, *arguments = line.split()
     environ = {**os.environ, "PATH": f"{python.parent}{os.pathsep}{os.environ['PATH']}"}
-    both = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
     done = subprocess.run(
-        [str(python.parent / program), *arguments], cwd=folder, env=environ, text=True, check=False, **both
-    )  # type: ignore[call-overload]
+        [str(python.parent / program), *arguments],
+        cwd=folder,
+        env=environ,
+        text=True,
+        check=False,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+    )
     if done.returncode not in (0, 1):
         raise PackageError(f"{line} ended with {done.returncode}: {done.stdout}")
     return "".join(f"{text.rstrip()}\n" for text in done.stdout.splitlines())

@@ -287,8 +287,8 @@ class GlueCatalog:
 def _open_client(options: GlueOptions) -> Any:
     try:
         import boto3  # noqa: PLC0415 - of an extra
-        from botocore.config import Config  # noqa: PLC0415
-        from botocore.exceptions import BotoCoreError  # noqa: PLC0415
+        from botocore.config import Config  # noqa: PLC0415 - it comes with an extra
+        from botocore.exceptions import BotoCoreError  # noqa: PLC0415 - it comes with an extra
     except ImportError as error:
         raise UnsupportedFeatureError(
             "expected boto3, which speaks to AWS Glue, found that it is not installed; run "

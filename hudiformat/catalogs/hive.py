@@ -171,9 +171,9 @@ class HiveCatalog:
             CatalogError: none does.
         """
         from pymetastore.hive_metastore import ThriftHiveMetastore  # noqa: PLC0415 - of an extra, see _types
-        from thrift.protocol.TBinaryProtocol import TBinaryProtocol  # noqa: PLC0415
-        from thrift.Thrift import TException  # noqa: PLC0415
-        from thrift.transport import TSocket, TTransport  # noqa: PLC0415
+        from thrift.protocol.TBinaryProtocol import TBinaryProtocol  # noqa: PLC0415 - it comes with an extra
+        from thrift.Thrift import TException  # noqa: PLC0415 - it comes with an extra
+        from thrift.transport import TSocket, TTransport  # noqa: PLC0415 - it comes with an extra
 
         failures = []
         for host, port in self._addresses:

@@ -175,7 +175,7 @@ def _time(value: pa.Scalar, units: int) -> Fraction | None:
 
 def _stored(value: pa.Scalar) -> int:
     """Return the number by which Arrow stores a time."""
-    return int(value.cast(pa.int32() if value.type.bit_width == 32 else pa.int64()).as_py())  # noqa: PLR2004
+    return int(value.cast(pa.int32() if value.type.bit_width == 32 else pa.int64()).as_py())  # noqa: PLR2004 - bits of time32
 
 
 def _double(value: pa.Scalar, kind: pa.DataType) -> pa.Scalar:

@@ -92,7 +92,7 @@ class AzurePut:
     def put(self, path: str, data: bytes, version: str | None) -> str | None:
         """See :meth:`hudiformat.storage.versions.Versions.put`."""
         from azure.core import MatchConditions  # noqa: PLC0415 - an extra
-        from azure.core.exceptions import (  # noqa: PLC0415
+        from azure.core.exceptions import (  # noqa: PLC0415 - it comes with an extra
             AzureError,
             ResourceExistsError,
             ResourceModifiedError,

@@ -92,9 +92,9 @@ def wrap_fsspec(filesystem: fs.FileSystem | AbstractFileSystem) -> fs.FileSystem
     return fs.PyFileSystem(FsspecFiles(filesystem))
 
 
-def drop_upload(stream: object) -> None:
+def drop_upload(stream: Any) -> None:
     """Drop a file of fsspec that is being written, which would else upload what it has when it is deleted."""
     with suppress(Exception):
-        stream.discard()  # type: ignore[attr-defined]
+        stream.discard()
     with suppress(AttributeError):
-        stream.closed = True  # type: ignore[attr-defined]
+        stream.closed = True

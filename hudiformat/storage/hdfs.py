@@ -37,7 +37,7 @@ class Hdfs(_WholeNames, HdfsFileSystem):  # type: ignore[misc]  # it has no type
     """The file system of ``hdfs://`` URIs."""
 
 
-class Viewfs(_WholeNames, ViewfsFileSystem):  # type: ignore[misc]
+class Viewfs(_WholeNames, ViewfsFileSystem):  # type: ignore[misc]  # it has no types
     """The file system of ``viewfs://`` URIs."""
 
 

@@ -23,7 +23,7 @@ class NoStatistics:
     def groups_that_match(self, filter: FileFilter) -> None:
         """Return None: no row group is ruled out."""
 
-    def highest(self, group: int, field: pa.Field) -> int:  # noqa: ARG002
+    def highest(self, group: int, field: pa.Field) -> int:  # noqa: ARG002 - as files with statistics
         """Return HIGHEST: the highest value is not known."""
         return HIGHEST
 

@@ -217,7 +217,7 @@ def _region(options: DynamoDBLockOptions) -> str:
 def _new_client(table: DynamoDBLockOptions) -> Any:
     try:
         import botocore.session  # noqa: PLC0415 - an extra
-        from botocore.config import Config  # noqa: PLC0415
+        from botocore.config import Config  # noqa: PLC0415 - it comes with an extra
     except ImportError as error:
         raise UnsupportedFeatureError(
             "expected botocore, which locks in DynamoDB need, found that it is not installed; run "

@@ -169,8 +169,8 @@ def _ttypes() -> Any:
 def _connect(uris: str) -> tuple[Any, Any]:
     """Connect to the first of *uris* that answers."""
     from pymetastore.hive_metastore import ThriftHiveMetastore  # noqa: PLC0415 - an extra
-    from thrift.protocol.TBinaryProtocol import TBinaryProtocol  # noqa: PLC0415
-    from thrift.transport import TSocket, TTransport  # noqa: PLC0415
+    from thrift.protocol.TBinaryProtocol import TBinaryProtocol  # noqa: PLC0415 - it comes with an extra
+    from thrift.transport import TSocket, TTransport  # noqa: PLC0415 - it comes with an extra
 
     problem: Exception | None = None
     for uri in uris.split(","):

@@ -52,7 +52,7 @@ class LockState:
             raise ValueError("no JSON object")  # noqa: TRY004 - of what a file holds, as other errors here
         expired, until, owner = (values.get(name) for name in ("expired", "validUntil", "owner"))
         if not (isinstance(expired, bool) and isinstance(until, int) and isinstance(owner, str)):
-            raise ValueError("expected expired, validUntil and owner")  # noqa: TRY004
+            raise ValueError("expected expired, validUntil and owner")  # noqa: TRY004 - of a value in a file
         return cls(expired, until, owner)
 
     def is_free(self, now: float) -> bool:
