@@ -1,14 +1,17 @@
 """The loads of Onehouse's Lake Loader on Spark, in small: hudiformat beside Hudi 1.2.0 and Delta Lake, in one run.
 
     python -m benchmarks.lake_loader                             # 20,000 rows a load: some minutes
-    python -m benchmarks.lake_loader --scale 1 --heap 6g --json FILE   # a million rows a load: hours, 10 GB of disk
+    python -m benchmarks.lake_loader --scale 1 --heap 4g --json FILE   # a million rows a load: hours, 10 GB of disk
+    python -m benchmarks.lake_loader --scale 1 --heap 4g --load partitions --rounds 1
 
 ``fact``: rows of 1 KB in 40 columns, by day; a quarter of each round updates the newest days, the newest the most, and
 the rest is new in the newest two.  ``dim``: 99 columns, no partitions, half of each round are updates.  ``events``: 30
-columns of 200 bytes, rows are only added, to the newest day.  The scale multiplies rows and days, not widths.  The
-engines take the same files, one after the other; their answers are compared.  hudiformat runs on the PySpark that is
-installed, Hudi and Delta on PySpark 3.5, each with the same heap.  With 2 GB Hudi ends for want of memory in the
-first round of a million rows of 1 KB.
+columns of 200 bytes, rows are only added, to the newest day.  ``partitions`` is not one of Onehouse's: ten rows into
+each of 10,000 partitions, then 500 updates, and 500 new rows in 100 of them.
+
+The scale multiplies rows and days, not widths.  The engines take the same files, one after the other; their answers are
+compared.  hudiformat runs on the PySpark that is installed, Hudi and Delta on PySpark 3.5, each with the same heap.
+With 2 GB Hudi ends for want of memory in the first round of a million rows of 1 KB.
 """
 
 from __future__ import annotations
@@ -83,7 +86,9 @@ LOADS = {
     "fact": Load(1_000_000, 10_000, 40, 1024, 365, 0.25, 2),
     "dim": Load(1_000_000, 5_000, 99, 1024, 1, 0.5, 0),
     "events": Load(1_000_000, 5_000, 30, 200, 1095, 0.0, 1),
+    "partitions": Load(100_000, 1_000, 8, 100, 10_000, 0.5, 100),
 }
+PUBLISHED = ("fact", "dim", "events")
 
 
 def rounds_of(load: Load, rounds: int, random: np.random.Generator) -> Iterator[tuple[int, Numbers, Numbers]]:
@@ -195,7 +200,7 @@ def _processor() -> str:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the loads and print what they took."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.lake_loader", description=__doc__)
-    parser.add_argument("--load", nargs="*", choices=sorted(LOADS), default=list(LOADS))
+    parser.add_argument("--load", nargs="*", choices=sorted(LOADS), default=list(PUBLISHED))
     parser.add_argument("--scale", type=float, default=0.02, help="times the rows and days of the loads (%(default)s)")
     parser.add_argument("--rounds", type=int, default=ROUNDS, help="rounds after the first (%(default)s)")
     parser.add_argument("--heap", default=HEAP, help="of each engine's JVM (%(default)s)")

@@ -44,7 +44,8 @@ The loads of Onehouse's Lake Loader, in small, by `python -m benchmarks.lake_loa
 rows follow, written by hudiformat (PySpark 4), by Hudi and by Delta Lake (PySpark 3.5) from the same files; then all
 rows are counted, and a column is summed. `fact` has rows of 1 KB in 40 columns: a quarter of each round updates
 recent days, and the rest is new in the newest two. `dim` has 99 columns and no partitions: half of each round are
-updates. `events` adds rows of 200 bytes to the newest day. Tables are copy-on-write, with each library's defaults but
+updates. `events` adds rows of 200 bytes to the newest day. `partitions` is not Onehouse's: ten rows into each of 10,000
+partitions, and a round of 500 updates and 500 new rows. Tables are copy-on-write, with each library's defaults but
 for the codec. Memory is that of driver, JVM and Python together; files and bytes include those of the tables'
 metadata. {found["conditions"]}.
 
