@@ -19,6 +19,9 @@ def markdown(found: dict[str, Any]) -> list[str]:
     lines = [f"| {' | '.join(names)} |", "|---" * len(names) + "|"]
     for load, engines in found["loads"].items():
         for engine, taken in engines.items():
+            if "failed" in taken:
+                lines.append(f"| {load} | {ENGINES[engine]} | ended because {taken['failed']} |" + " |" * 7)
+                continue
             seconds = [one["seconds"] for one in taken["rounds"]]
             last = taken["rounds"][-1]
             cells = [
@@ -62,7 +65,7 @@ def draw_rounds(axes: Axes, found: dict[str, Any]) -> None:
     for load, engines in found["loads"].items():
         length = 0
         for engine, taken in engines.items():
-            seconds = [one["seconds"] for one in taken["rounds"][1:]]
+            seconds = [one["seconds"] for one in taken.get("rounds", ())[1:]]
             length = max(length, len(seconds))
             label = ENGINES[engine] if start == 0 else None
             axes.plot(range(start, start + len(seconds)), seconds, color=_COLOURS[engine], label=label)

@@ -228,11 +228,12 @@ class _Merge:
         """Yield for each file group the rows of the table that match source rows."""
         source, is_global = self.source, self.plan.options.is_global
         index = KeyIndex.of(pa.chunked_array([_identities(source.keys, None if is_global else source.paths)]))
-        for path, group in self._find_file_groups(task):
-            slices = [one for one in task.tagger.partition(path).slices if one.file_id == group]
-            pairs = list(query.batches_with_stored(self.storage, slices))
-            rows = pa.Table.from_batches([shown for shown, _ in pairs], query.schema).combine_chunks()
-            stored = pa.Table.from_batches([one for _, one in pairs], query.stored_schema).combine_chunks()
+        groups = self._find_file_groups(task)
+        task.tagger.list_partitions(dict.fromkeys(path for path, _ in groups))
+        slices = [task.tagger.partition(path).slice_of[group] for path, group in groups]
+        for one, (shown, hidden) in zip(slices, query.tables_with_stored(self.storage, slices), strict=True):
+            path, group = one.partition_path, one.file_id
+            rows, stored = shown.combine_chunks(), hidden.combine_chunks()
             found = rows[RECORD_KEY].combine_chunks()
             paths = None if is_global else pa.repeat(path, rows.num_rows)
             at, numbers = index.find(pa.chunked_array([_identities(found, paths)]))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -25,6 +26,7 @@ from hudiformat.metadata_table.record_locations import RecordLocation, decode_lo
 from hudiformat.metadata_table.updates import file_groups_of
 from hudiformat.storage.folder import FolderStorage
 from hudiformat.storage.protocol import Storage
+from hudiformat.storage.side_by_side import side_by_side
 from hudiformat.timeline.config_files import METADATA_FOLDER
 from hudiformat.timeline.table_config import TableConfig
 from hudiformat.timeline.timeline import Timeline
@@ -124,21 +126,24 @@ class OpenRecordIndex:
         groups = file_groups_of(keys, len(slices))
         codes = np.full(len(keys), NOWHERE)
         places: dict[RecordLocation, int] = {}
-        for number, file_slice in enumerate(slices):
+
+        def look(number: int) -> list[tuple[Integers, pa.Array, str]]:
+            """Return the rows of keys that a file group has, and the values of their records with their schema."""
             rows = np.flatnonzero(groups == number)
-            if not len(rows):
-                continue
             wanted = keys.take(pa.array(rows)).cast(pa.binary())
             order = np.asarray(pc.array_sort_indices(wanted)).astype(np.int64)
-            for found, values, schema in newest_records(
-                self.metadata.parts_of(file_slice), wanted.take(pa.array(order))
-            ):
-                encoded = values.dictionary_encode()
-                of_value = [
-                    places.setdefault(decode_location(value, schema), len(places))
-                    for value in encoded.dictionary.to_pylist()
-                ]
-                codes[rows[order[found]]] = np.array(of_value, np.int64)[np.asarray(encoded.indices)]
+            parts = self.metadata.parts_of(slices[number])
+            every = newest_records(parts, wanted.take(pa.array(order)))
+            return [(rows[order[found]], values, schema) for found, values, schema in every]
+
+        numbers = np.unique(groups).tolist()
+        for rows, values, schema in chain.from_iterable(side_by_side(self.metadata.storage, look, numbers)):
+            encoded = values.dictionary_encode()
+            of_value = [
+                places.setdefault(decode_location(value, schema), len(places))
+                for value in encoded.dictionary.to_pylist()
+            ]
+            codes[rows] = np.array(of_value, np.int64)[np.asarray(encoded.indices)]
         return FoundLocations(codes, tuple(places))
 
 

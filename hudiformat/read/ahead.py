@@ -33,12 +33,13 @@ class Bounds:
     """How much is read at the same time: by ``threads``, in parts whose costs sum up to at most ``cost``.
 
     ``held`` are the bytes of items after which a part is put down.  With None it is read to its end, for a caller who
-    keeps all items.
+    keeps all items.  ``together`` are the most small things that are one part.
     """
 
     threads: int
     cost: int
     held: int | None
+    together: int = 1
 
 
 def read_in_order(parts: Iterable[Part[Item]], bounds: Bounds, size: Callable[[Item], int]) -> Items[Item]:

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Context
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -42,10 +42,14 @@ from hudiformat.read.incremental import Write
 from hudiformat.read.skipping import filter_batch
 from hudiformat.schema.meta_fields import FILE_NAME
 from hudiformat.storage.protocol import FileInfo, Storage
+from hudiformat.storage.side_by_side import side_by_side
 from hudiformat.timeline.commit_metadata import CommitMetadata, WriteStat
 from hudiformat.timeline.table_config import TableConfig
 from hudiformat.timeline.timeline import Instant
 
+T = TypeVar("T")
+
+_AT_ONCE = 8
 _ESCAPES = re.compile(r"\\(?:u([0-9a-f]{4})|.)")
 _ESCAPED_BY_AVRO = re.compile("[\x7f-\x9f\u2000-\u20ff]")
 
@@ -231,14 +235,23 @@ class ChangeReader:
             replaced = [one for one in self._slices_before(partition, instant) if one.file_id in file_ids]
             if missing := set(file_ids).difference(one.file_id for one in replaced):
                 refuse_cleaned_groups(self.storage, self.reader.config, partition, missing)
-            for file_slice in replaced:
-                yield [("d", image, None) for image in row_images(self._read(file_slice))]
-        for partition, stats in metadata.partition_to_write_stats.items():
-            for stat in stats:
-                if stat.cdc_stats:
-                    yield self._read_change_logs(partition, stat, instant)
-                elif stat.path:
-                    yield self._differences(partition, stat, instant)
+            yield from self._of_each(
+                lambda one: [("d", image, None) for image in row_images(self._read(one))], replaced
+            )
+
+        def of_file(given: tuple[str, WriteStat]) -> list[_Change]:
+            partition, stat = given
+            return (self._read_change_logs if stat.cdc_stats else self._differences)(partition, stat, instant)
+
+        every = metadata.partition_to_write_stats.items()
+        yield from self._of_each(
+            of_file, [(path, one) for path, some in every for one in some if one.cdc_stats or one.path]
+        )
+
+    def _of_each(self, read: Callable[[T], list[_Change]], given: Iterable[T]) -> Iterator[list[_Change]]:
+        """Yield what *read* returns for each of *given*; of a remote storage several are read at a time."""
+        in_turn = self.reader.merger is not None
+        return map(read, given) if in_turn else side_by_side(self.storage, read, given, at_once=_AT_ONCE)
 
     def _read_change_logs(self, partition: str, stat: WriteStat, instant: Instant) -> list[_Change]:
         """Return the changes that a write's change-data logs record.

@@ -169,8 +169,8 @@ def _written_files(writes: Sequence[Write]) -> dict[str, dict[str, FileInfo]]:
 def _are_files_missing(state: TableState, writes: Sequence[Write], files: Mapping[str, Mapping[str, FileInfo]]) -> bool:
     active = {instant.time for instant in state.timeline.instants}
     return any(instant.time not in active for instant, _ in writes) or any(
-        named.keys() - {"", *(info.name for info in state.partition_files(partition))}
-        for partition, named in files.items()
+        named.keys() - {"", *(info.name for info in listed)}
+        for named, listed in zip(files.values(), state.files_of_each(files), strict=True)
     )
 
 

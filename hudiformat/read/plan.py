@@ -286,10 +286,9 @@ def rows_of_state(
     """
     reader = slice_reader(state)
     query = SliceQuery(reader, columns, as_filter(filter, reader.output_schema))
-    for one in _plan_slices(state, query, state.slices(pruner=_pruner(reader, query.filter))).slices:
-        pairs = list(query.batches_with_stored(state.storage, [one]))
-        stored = pa.Table.from_batches([part for _, part in pairs], query.stored_schema)
-        yield one, pa.Table.from_batches([shown for shown, _ in pairs], query.schema), stored
+    slices = _plan_slices(state, query, state.slices(pruner=_pruner(reader, query.filter))).slices
+    for one, (shown, stored) in zip(slices, query.tables_with_stored(state.storage, slices), strict=True):
+        yield one, shown, stored
 
 
 def read_or_plan_again(

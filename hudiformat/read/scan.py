@@ -21,6 +21,7 @@ from hudiformat.read.explanation import ScanExplanation
 from hudiformat.read.skipping import filter_batch
 from hudiformat.schema.meta_fields import COMMIT_TIME
 from hudiformat.storage.protocol import Storage
+from hudiformat.storage.side_by_side import side_by_side
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -194,17 +195,30 @@ class SliceQuery:
         return told + sum(rows.num_rows for rows in self._rows(storage, others))
 
     def batches_with_stored(
-        self, storage: Storage, slices: Sequence[FileSlice]
+        self, storage: Storage, file_slice: FileSlice
     ) -> Iterator[tuple[pa.RecordBatch, pa.RecordBatch]]:
-        """Yield each batch of :meth:`batches` with the columns of ``stored_schema`` as the files store them.
+        """Yield each batch of a slice, and its columns of ``stored_schema`` as the files store them.
 
         A row that is written back with the values that the query shows, instead of the stored ones, could get another
         partition path.
         """
         names, schema = self.schema.names, self.stored_schema
-        for rows in self._rows(storage, slices, schema.names):
+        for rows in self._rows(storage, [file_slice], schema.names):
             stored = rows.columns[rows.num_columns - len(schema) :]
             yield rows.select(names), pa.RecordBatch.from_arrays(stored, schema=schema)
+
+    def tables_with_stored(self, storage: Storage, slices: Sequence[FileSlice]) -> Iterator[tuple[pa.Table, pa.Table]]:
+        """Yield the two tables of each slice that :meth:`batches_with_stored` yields in batches.
+
+        Several slices of a remote storage are read at a time.
+        """
+
+        def read(one: FileSlice) -> tuple[pa.Table, pa.Table]:
+            pairs = list(self.batches_with_stored(storage, one))
+            shown = pa.Table.from_batches([rows for rows, _ in pairs], self.schema)
+            return shown, pa.Table.from_batches([rows for _, rows in pairs], self.stored_schema)
+
+        yield from map(read, slices) if self._in_turn else side_by_side(storage, read, slices, at_once=_REMOTE_THREADS)
 
     def prepare(self, *, stored: Sequence[str] = ()) -> SliceScan:
         """Return what is read of each slice: the columns of the query and of its conditions, before these are applied.
@@ -239,21 +253,23 @@ class SliceQuery:
         return read_in_order(parts, bounds, lambda rows: rows.nbytes)
 
     @property
+    def _in_turn(self) -> bool:
+        """Whether slices are read one by one: code of the user merges, or each loss of damaged rows is a warning."""
+        return self.reader.merger is not None or self.reader.damage is DamageMode.SKIP
+
+    @property
     def _conditions(self) -> list[pc.Expression]:
         return [condition for condition in (self.written_by, self.filter) if condition is not None]
 
     def _bounds(self, storage: Storage, *, keeps_all: bool) -> Bounds:
-        """Return how many slices are read at the same time.
-
-        Only one is if Python code of the user merges, or if each loss of damaged rows is a warning.
-        """
+        """Return how many slices are read at the same time."""
         reader = self.reader
-        in_turn = reader.merger is not None or reader.damage is DamageMode.SKIP
         most = pa.cpu_count() if storage.capabilities.map else _REMOTE_THREADS
         return Bounds(
-            threads=1 if in_turn else min(most, _MOST_THREADS),
+            threads=1 if self._in_turn else min(most, _MOST_THREADS),
             cost=reader.merge_memory,
             held=None if keeps_all else _HELD,
+            together=_MOST_SMALL if storage.capabilities.map else 1,
         )
 
     def _needed(self, names: list[str]) -> list[str]:
@@ -274,6 +290,7 @@ def _parts(
 ) -> Iterator[Part[_Result]]:
     """Yield the parts in which *read* reads *slices*; several small slices that follow each other are one part.
 
+    Of a remote storage each slice is one, since requests take longer than what is saved by reading slices together.
     So are several larger ones with log files for whoever keeps all rows, as long as there are some parts for each
     thread.  The first slice is a part of its own for whoever may stop after some rows.
     """
@@ -287,7 +304,7 @@ def _parts(
     for one in slices[first:]:
         group.append(one)
         cost += _cost(one)
-        most, limit = (together, _MERGED) if one.log_files and cost >= _SMALL else (_MOST_SMALL, _SMALL)
+        most, limit = (together, _MERGED) if one.log_files and cost >= _SMALL else (bounds.together, _SMALL)
         if cost >= limit or len(group) >= most:
             yield Part(partial(read, group), cost)
             group, cost = [], 0

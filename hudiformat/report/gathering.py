@@ -24,6 +24,7 @@ from hudiformat.report.layout import layout_of
 from hudiformat.report.log_blocks import MOST_SLICES, blocks_of, largest_log_slices
 from hudiformat.report.outlook import prospects_of, services_of
 from hudiformat.storage.protocol import FileInfo
+from hudiformat.storage.side_by_side import side_by_side
 from hudiformat.table.executor import Result
 from hudiformat.table.options.values import WriteOptions
 from hudiformat.table.state import TableContext, TableState
@@ -81,7 +82,7 @@ class _FactReader:
             events_left_off=max(len(events) - MOST_EVENTS, 0),
             last_commit=_last_commit(state, events),
             growth=growth.growth(),
-            blocks=tuple(blocks_of(state.storage, one) for one in largest_log_slices(slices)),
+            blocks=tuple(side_by_side(state.storage, partial(blocks_of, state.storage), largest_log_slices(slices))),
             blocks_left_off=max(sum(bool(one.log_files) for one in slices) - MOST_SLICES, 0),
             services=services_of(state),
             prospects=self.attempt(partial(prospects_of, state, slices)) or (),

@@ -9,6 +9,7 @@ spec/services.md.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -26,6 +27,7 @@ from hudiformat.services.execution import (
     by_partition,
     claim_service,
     complete_claimed,
+    cost_of,
     is_running,
     run_parts,
     take_back_on_error,
@@ -56,6 +58,8 @@ from hudiformat.write.metadata.preparing import refuse_unreadable
 T = TypeVar("T")
 
 _SERVICE, _CLUSTER = "clustering", "CLUSTER"
+_SORTED = 4
+"""How many times the memory of other rows those that are sorted take."""
 
 
 def schedule_clustering(context: TableContext) -> ServiceResult[Instant]:
@@ -144,7 +148,9 @@ def _plan_of(state: TableState, instant: Instant) -> ClusteringPlan:
 def _slices_of(state: TableState, instant: Instant) -> list[list[FileSlice]] | None:
     """Return the file slices of each group of a plan; None if one of them is no longer the newest of its file group."""
     found = []
-    for group in _plan_of(state, instant).input_groups or ():
+    groups = _plan_of(state, instant).input_groups or ()
+    deque(state.files_of_each({one.partition_path or "" for group in groups for one in group.slices or ()}), maxlen=0)
+    for group in groups:
         slices = [_newest(state, one) for one in group.slices or ()]
         if None in slices:
             return None
@@ -171,12 +177,14 @@ def _run(state: TableState, claimed: ServiceClaim) -> Commit:
     parts = [
         _part(state, order, group, inputs, rings) for group, inputs in zip(plan.input_groups or (), slices, strict=True)
     ]
+    # Rows that are sorted are in memory together.
+    costs = [cost_of(inputs) if order is None else _SORTED * cost_of(inputs) for inputs in slices]
     replaced: dict[str, list[str]] = {}
     for inputs in slices:
         replaced.setdefault(inputs[0].partition_path, []).extend(one.file_id for one in inputs)
     metadata = CommitMetadata(
         operation_type=_CLUSTER,
-        partition_to_write_stats=by_partition(run_parts(state.context, claimed, writing, parts)),
+        partition_to_write_stats=by_partition(run_parts(state, claimed, writing, parts, costs)),
         partition_to_replace_file_ids={path: tuple(ids) for path, ids in sorted(replaced.items())},
     )
     # Before the clustering completes: writers need the new rings from that moment on, and ignore them until then.

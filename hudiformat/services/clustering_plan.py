@@ -38,14 +38,15 @@ def plan_clustering(state: TableState) -> ClusteringPlan | None:
     paths = () if options.selected else state.partition_paths
     resizes = resizes_buckets(state)
     groups: list[ClusteringGroup] = []
-    for path in sorted(chosen_partitions(paths, options, state.context.clock())):
-        if len(groups) >= options.most_groups:
-            break
+    chosen = sorted(chosen_partitions(paths, options, state.context.clock()))
+    for path, _ in zip(chosen, state.files_of_each(chosen), strict=True):
         if resizes:
             groups += _resizes(state, path)
-            continue
-        slices = eligible_slices(state.slices(path), state.busy_groups, options)
-        groups += (_group(state, *one) for one in group_slices(slices, options, state.options.sizing.max_file_size))
+        else:
+            slices = eligible_slices(state.slices(path), state.busy_groups, options)
+            groups += (_group(state, *one) for one in group_slices(slices, options, state.options.sizing.max_file_size))
+        if len(groups) >= options.most_groups:
+            break
     if not groups:
         return None
     sort = {SORT_COLUMNS: ",".join(options.sort_columns)} if options.sort_columns else {}

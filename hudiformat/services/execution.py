@@ -20,11 +20,15 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 
+import pyarrow as pa
+
 from hudiformat.errors import CorruptTableError, HudiFormatError, StorageError
 from hudiformat.file_group.bootstrap.sources import source_uri
 from hudiformat.file_group.slices import BaseFile, FileSlice, LogFile
 from hudiformat.metadata_table.kinds.files import FILES
 from hudiformat.naming.file_names import BaseFileName, LogFileName, WriteToken, join_path
+from hudiformat.read.ahead import Bounds, Items, read_in_order
+from hudiformat.read.ahead import Part as InThread
 from hudiformat.schema.internal_schema import LATEST_SCHEMA
 from hudiformat.storage.opening import open_storage
 from hudiformat.storage.protocol import Storage
@@ -148,6 +152,9 @@ def claim_service(state: TableState, instant: Instant, undo: ExitStack) -> Servi
 
 _LOG_BYTES = "TOTAL_LOG_FILES_SIZE"
 _MIB = 1024 * 1024
+_MOST_THREADS = 8
+_BASE_COST, _LOG_COST = 2, 4
+"""Bytes in memory for each byte of a base file, of which a row group is decoded and written, and of log files."""
 _TOKENS = 1 << 31
 """The number of Java's non-negative integers."""
 
@@ -160,21 +167,36 @@ Merge = Callable[[FileSlice, WritePlan, Storage, WriteToken], Iterable[WriteStat
 
 
 def run_parts(
-    context: TableContext, claimed: ServiceClaim, writing: WritePlan, parts: Sequence[Part]
+    state: TableState, claimed: ServiceClaim, writing: WritePlan, parts: Sequence[Part], costs: Sequence[int]
 ) -> Iterable[WriteStat]:
-    """Run *parts*, one after the other, or if there are several by the executor of *context*; yield their statistics.
+    """Run *parts*, by the executor if there is one, else by threads; yield their statistics in the order of the parts.
 
-    The names of the files have the token and the attempt, which distinguish them from the files of a failed attempt.
+    Threads run as many parts at a time as may take the memory of one merge together: each takes about the bytes that
+    *costs* gives for it.  With the user's own merger they run one after the other.  The names of the files have the
+    token and the attempt, which distinguish them from the files of a failed attempt.
     """
+    context = state.context
+
+    def run_here(number: int, part: Part) -> Items[WriteStat]:
+        yield from part(writing, context.storage, WriteToken(number, 0, claimed.attempt))
+
     if context.runs_elsewhere is None or len(parts) <= 1:
-        for number, part in enumerate(parts):
-            yield from part(writing, context.storage, WriteToken(number, 0, claimed.attempt))
+        most = min(pa.cpu_count(), _MOST_THREADS) if context.storage.capabilities.map else _MOST_THREADS
+        threads = 1 if context.merger is not None or len(parts) <= 1 else most
+        bounds = Bounds(threads=threads, cost=state.options.merge_memory, held=None)
+        here = [InThread(partial(run_here, *one), cost) for one, cost in zip(enumerate(parts), costs, strict=True)]
+        yield from read_in_order(here, bounds, lambda _: 0)
         return
     run = partial(_run_part, writing, claimed.attempt)
     numbered = list(enumerate(parts))
     name = f"{writing.config.name}, rewrite file groups"
     for message in context.runs_elsewhere.map(run, numbered, name=name, alone=True):
         yield from decode_write_stats(message)
+
+
+def cost_of(slices: Iterable[FileSlice]) -> int:
+    """Return the bytes of memory that merging and rewriting *slices* may take."""
+    return sum(_BASE_COST * (one.size - one.log_bytes) + _LOG_COST * one.log_bytes for one in slices)
 
 
 def _run_part(writing: WritePlan, attempt: int, numbered: tuple[int, Part], task: TaskAttempt) -> bytes:
@@ -200,11 +222,12 @@ def run_claimed(state: TableState, claimed: ServiceClaim, writing: WritePlan, *,
     """
     instant = claimed.instant
     plan = compaction_plan_of(state, instant)
-    parts = [partial(merge, slice_of(operation)) for operation in plan.operations or ()]
+    slices = [slice_of(operation) for operation in plan.operations or ()]
+    parts = [partial(merge, one) for one in slices]
     planned = {(one.partition_path, one.file_id): one for one in plan.operations or ()}
     stats = (
         _with_logs(stat, planned.get((stat.partition_path or "", stat.file_id)))
-        for stat in run_parts(state.context, claimed, writing, parts)
+        for stat in run_parts(state, claimed, writing, parts, [cost_of([one]) for one in slices])
     )
     metadata = CommitMetadata(
         operation_type=name,

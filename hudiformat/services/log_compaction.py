@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import ExitStack
+from itertools import compress
 
 import numpy as np
 import pyarrow as pa
@@ -36,6 +37,7 @@ from hudiformat.services.execution import (
 )
 from hudiformat.services.service_result import ServiceResult, commits_result
 from hudiformat.storage.protocol import Storage
+from hudiformat.storage.side_by_side import side_by_side
 from hudiformat.table.options.values import Operation
 from hudiformat.table.state import TableContext, TableState
 from hudiformat.table.support import refuse_unwritable
@@ -52,6 +54,7 @@ from hudiformat.write.commit.publishing import announce
 from hudiformat.write.commit.transaction import Commit
 from hudiformat.write.handles.append import AppendHandle, delete_ordering
 
+_READ_AT_ONCE = 8
 _SERVICE, _LOG_COMPACT = "log-compaction", "LOG_COMPACT"
 _STRATEGY = CompactionStrategy("org.apache.hudi.table.action.compact.LogCompactionExecutionHelper", {}, 1)
 
@@ -126,11 +129,13 @@ def log_compaction_plan(state: TableState) -> CompactionPlan:
 
 
 def _choose(state: TableState) -> Iterator[FileSlice]:
-    for file_slice in mergeable_slices(state):
+    def is_worth(file_slice: FileSlice) -> bool:
         blocks = _blocks(state.storage, file_slice, state.visibility)
         is_partial = any(block.is_partial for block in blocks)  # merged, partial records still make no whole rows
-        if not is_partial and len(blocks) >= state.options.services.log_compaction_blocks:
-            yield file_slice
+        return not is_partial and len(blocks) >= state.options.services.log_compaction_blocks
+
+    slices = list(mergeable_slices(state))
+    return compress(slices, side_by_side(state.storage, is_worth, slices, at_once=_READ_AT_ONCE))
 
 
 def _blocks(storage: Storage, file_slice: FileSlice, visibility: Visibility) -> list[LogBlock]:

@@ -8,8 +8,7 @@ has waited for a lock, or has changed the table itself.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from functools import cached_property, partial
@@ -30,6 +29,7 @@ from hudiformat.naming.instants import next_instant
 from hudiformat.schema.internal_schema import LATEST_SCHEMA
 from hudiformat.schema.table_schema import TableSchema
 from hudiformat.storage.protocol import FileInfo, Storage
+from hudiformat.storage.side_by_side import side_by_side
 from hudiformat.table.cache import TableCache
 from hudiformat.table.effective import without_restored_writes
 from hudiformat.table.executor import Executor, Given, Result, TaskAttempt
@@ -52,7 +52,6 @@ from hudiformat.timeline.plans import RequestedReplaceMetadata
 from hudiformat.timeline.table_config import TableConfig, TimelineZone
 from hudiformat.timeline.timeline import Action, Instant, State, Timeline, instant_path, load_timeline, read_metadata
 
-_READ_AT_ONCE = 16
 _MOST_COMMITS, _MOST_STATS = 64, 1000
 """The most commits whose content is cached, and the most files that each of them may name."""
 
@@ -150,8 +149,13 @@ class TableContext:
         return self.executor if self.merger is None else None
 
     def each(self, function: Callable[[Given], Result], given: Sequence[Given], *, name: str) -> Iterable[Result]:
-        """Return the results of *function* for each of *given*; the executor, if there is one, computes several."""
-        if self.executor is None or len(given) <= 1:
+        """Return the results of *function* for each of *given*; the executor, if there is one, computes several.
+
+        So do threads, where they wait for a remote storage.
+        """
+        if self.executor is None:
+            return side_by_side(self.storage, function, given)
+        if len(given) <= 1:
             return map(function, given)
         return self.executor.map(partial(_call, function), given, name=name, alone=False)
 
@@ -297,10 +301,9 @@ class TableState:
 
     def commits(self, writes: Sequence[Instant]) -> list[CommitMetadata]:
         """Return the contents of those of *writes* that can be read; on a remote storage several are read at a time."""
-        if len(writes) <= 1 or self.storage.capabilities.map:
+        if len(writes) <= 1:
             return [found for found in map(self._readable, writes) if found is not None]
-        with ThreadPoolExecutor(_READ_AT_ONCE) as pool:
-            return [found for found in pool.map(self._readable, writes) if found is not None]
+        return [found for found in side_by_side(self.storage, self._readable, writes) if found is not None]
 
     def _readable(self, write: Instant) -> CommitMetadata | None:
         try:
@@ -487,6 +490,12 @@ class TableState:
         if partition not in self._listed:
             [(_, self._listed[partition])] = self.files(partition)
         return self._listed[partition]
+
+    def files_of_each(self, partitions: Iterable[str]) -> Iterator[list[FileInfo]]:
+        """Yield the files of each partition path; folders of a remote storage are listed side by side."""
+        if self.has_metadata_partition(FILES):  # the metadata table is read by one thread
+            return map(self.partition_files, partitions)
+        return side_by_side(self.storage, self.partition_files, partitions)
 
     def _open_listing(self) -> Listing:
         return listing(self.storage, self.config, self.timeline)

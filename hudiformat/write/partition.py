@@ -132,6 +132,11 @@ class PartitionWriter:
         """Whether the folder may not be a partition yet."""
         return not (self._is_entered or self._index.is_listed_as_partition)
 
+    @property
+    def changes_groups(self) -> bool:
+        """Whether rows wait for file groups that exist, so that their files have to be known."""
+        return bool(self._known or self._moved)
+
     def leave_sync(self) -> None:
         """Have :meth:`enter` not sync what it writes: the task syncs everything in the end."""
         self._syncs_entry = False

@@ -17,8 +17,8 @@ from hudiformat.write.partition import Handle, PartitionWriter
 
 ENCODED_TOGETHER = 256
 """File groups whose small blocks are encoded together."""
-_SMALL_FILES_TOGETHER = 64
-"""Base files of few rows that are written together, by one thread."""
+_SMALL_FILES_TOGETHER, _FAR_FILES_TOGETHER = 64, 4
+"""Base files of few rows that are written together, by one thread: fewer if a storage has to be waited for."""
 _COMPUTED_AHEAD = 3
 """Results that are computed before they are asked for; each has the rows of a piece of a write."""
 
@@ -33,11 +33,13 @@ class TaskThreads:
 
     Base files are written by *threads* threads: most of the time goes into compression, which releases the
     interpreter's lock, and into waiting for the storage.  Small blocks of log files, of up to *encoded_together*
-    file groups, are encoded together, which hardly takes longer than one.  The statistics of files come in the
-    order of their handles.
+    file groups, are encoded together, which hardly takes longer than one; log files are written side by side if the
+    storage *is_far*.  The statistics of files come in the order of their handles.
     """
 
-    def __init__(self, *, threads: int, encoded_together: int = ENCODED_TOGETHER) -> None:
+    def __init__(self, *, threads: int, is_far: bool = False, encoded_together: int = ENCODED_TOGETHER) -> None:
+        self._is_far = is_far
+        self._files_together = _FAR_FILES_TOGETHER if is_far else _SMALL_FILES_TOGETHER
         self._encoded_together = encoded_together
         self._threads = ThreadPoolExecutor(threads) if threads > 1 else None
         self._taken: set[Handle] = set()
@@ -75,11 +77,10 @@ class TaskThreads:
                 partition.enter()
                 self._logged.append((handle, closed))
             self._results.append(closed)
-        if len(self._small) >= _SMALL_FILES_TOGETHER:
+        if len(self._small) >= self._files_together:
             self._close_small()
         if len(self._logged) >= self._encoded_together:
-            for close, closed in self._encode_logged():
-                closed.set_result(close())
+            self._close_logged()
 
     def finish(self) -> list[WriteStat]:
         """Wait until all handles are closed, and return the statistics of their files.
@@ -88,8 +89,7 @@ class TaskThreads:
             HudiFormatError: a file cannot be written.
         """
         self._close_small()
-        for close, closed in self._encode_logged():
-            closed.set_result(close())
+        self._close_logged()
         for together in self._together:
             together.result()  # may raise an error, and then the single ones have no result
         stats = [stat for closed in self._results for stat in closed.result()]
@@ -115,18 +115,13 @@ class TaskThreads:
             handle.abandon()
 
     def _begin(self, action: Callable[[], T]) -> Future[T]:
-        if self._threads is not None:
-            return self._threads.submit(action)
-        done: Future[T] = Future()
-        done.set_result(action())
-        return done
+        return _call(action) if self._threads is None else self._threads.submit(action)
 
     def _close_small(self) -> None:
         small, self._small = self._small, []
-        for start in range(0, len(small), _SMALL_FILES_TOGETHER):
-            self._together.append(
-                self._begin(partial(self._close_small_files, small[start : start + _SMALL_FILES_TOGETHER]))
-            )
+        for start in range(0, len(small), self._files_together):
+            some = small[start : start + self._files_together]
+            self._together.append(self._begin(partial(self._close_small_files, some)))
 
     def _close_small_files(self, files: Sequence[_SmallFile]) -> None:
         for partition, _, _ in files:
@@ -135,6 +130,11 @@ class TaskThreads:
         for (_, handle, closed), stats in zip(files, every, strict=True):
             self._taken.discard(handle)
             closed.set_result(stats)
+
+    def _close_logged(self) -> None:
+        begin = self._begin if self._is_far else _call
+        for done, closed in [(begin(close), closed) for close, closed in self._encode_logged()]:
+            closed.set_result(done.result())
 
     def _encode_logged(self) -> Iterator[tuple[Callable[[], list[WriteStat]], Future[list[WriteStat]]]]:
         """Yield what closes each handle of log files, with its small block encoded together with others."""
@@ -145,6 +145,13 @@ class TaskThreads:
             for handle, closed in some:
                 close = partial(handle.close, blocks.get(handle)) if isinstance(handle, AppendHandle) else handle.close
                 yield close, closed
+
+
+def _call(action: Callable[[], T]) -> Future[T]:
+    """Return the result of *action* as that of a call that has ended."""
+    done: Future[T] = Future()
+    done.set_result(action())
+    return done
 
 
 def _close_file(partition: PartitionWriter, handle: CreateHandle | MergeHandle) -> list[WriteStat]:

@@ -311,7 +311,9 @@ class WriteTask:
         self._counter = 1
         self._buffered = 0
         self._threads = threads
-        self._side_by_side = TaskThreads(threads=threads, encoded_together=limits.encoded_together)
+        self._side_by_side = TaskThreads(
+            threads=threads, is_far=not self._storage.capabilities.map, encoded_together=limits.encoded_together
+        )
         self._complete_files = FileCloser(self._storage, sync=plan.options.sync)
 
     def write(self, located: LocatedRows) -> None:
@@ -383,6 +385,7 @@ class WriteTask:
 
     def finish(self) -> list[WriteStat]:
         """Write what is left, and return a statistic for every file of this task."""
+        self.tagger.list_partitions(path for path, one in self._partitions.items() if one.changes_groups)
         self._enter_together([one for one in self._partitions.values() if one.is_new and not one.is_empty])
         for path in tuple(self._partitions):
             self._side_by_side.close(self._partitions[path])

@@ -75,6 +75,15 @@ def test_results_are_a_table_and_a_plot(monkeypatch: pytest.MonkeyPatch, tmp_pat
     lake_results.draw_rounds(figure.subplots(), found)
 
 
+def test_an_engine_that_fails_has_a_row_that_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    failed = {"failed": "of memory"}
+    monkeypatch.setattr(lake_loader, "measured", lambda engine, *_: failed if engine == "delta" else taken(7))
+    assert lake_loader.main(["--load", "dim", "--scale", "0.0001", "--rounds", "1", "--json", f"{tmp_path}/out"]) == 0
+    found = json.loads((tmp_path / "out").read_text())
+    assert lake_results.markdown(found)[-1].startswith("| dim | Delta Lake 3.3.2 | ended because of memory |")
+    lake_results.draw_rounds(pytest.importorskip("matplotlib.figure").Figure().subplots(), found)
+
+
 def test_engines_with_different_answers_stop_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lake_loader, "measured", lambda engine, *_: taken(len(engine)))
     with pytest.raises(AssertionError, match="the engines have different answers"):

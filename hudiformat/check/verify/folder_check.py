@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import timedelta
+from functools import partial
 
 from hudiformat.check.verify.finding import TableFinding, TableFindingKind
 from hudiformat.errors import CorruptTableError, StorageError
@@ -14,6 +15,7 @@ from hudiformat.naming.instants import format_instant
 from hudiformat.services.leftovers import OLD, is_old, temporary_files
 from hudiformat.storage.folder import FolderStorage
 from hudiformat.storage.protocol import FileInfo, Storage
+from hudiformat.storage.side_by_side import side_by_side
 from hudiformat.storage.spill_folders import find_old_spill_folders
 from hudiformat.table.state import TableState
 from hudiformat.timeline.config_files import MARKER_FOLDER, METADATA_FOLDER, has_table
@@ -52,14 +54,20 @@ def findings_of_leftovers(state: TableState) -> Iterator[TableFinding]:
 
 def findings_of_partitions(state: TableState) -> Iterator[TableFinding]:
     """Yield findings about folders with committed data files and a missing or damaged partition metadata file."""
-    for path, entries in list_partitions(state.storage, incomplete=True):
-        files = [name for entry in entries if (name := parse_data_file(entry.name)) is not None]
-        instants = sorted({name.instant for name in files if state.visibility.is_committed(name.instant)})
-        message = _partition_damage(state.storage, path, entries) if instants else None
-        if message is not None:
-            found = find_metadata_file(entry.name for entry in entries)
-            target = join_path(path, found or metadata_file_of(state.config))
-            yield TableFinding(TableFindingKind.PARTITION, target, message, (instants[0],))
+    listed = list_partitions(state.storage, incomplete=True)
+    for found in side_by_side(state.storage, partial(_finding_of_partition, state), listed):
+        yield from found
+
+
+def _finding_of_partition(state: TableState, listed: tuple[str, Sequence[FileInfo]]) -> list[TableFinding]:
+    path, entries = listed
+    files = [name for entry in entries if (name := parse_data_file(entry.name)) is not None]
+    instants = sorted({name.instant for name in files if state.visibility.is_committed(name.instant)})
+    message = _partition_damage(state.storage, path, entries) if instants else None
+    if message is None:
+        return []
+    target = join_path(path, find_metadata_file(entry.name for entry in entries) or metadata_file_of(state.config))
+    return [TableFinding(TableFindingKind.PARTITION, target, message, (instants[0],))]
 
 
 def _partition_damage(storage: Storage, path: str, entries: Sequence[FileInfo]) -> str | None:

@@ -11,6 +11,7 @@ from hudiformat.codec.log.reader import LogReader
 from hudiformat.codec.log.verify import FindingKind, scan_findings
 from hudiformat.errors import CorruptTableError, HudiFormatError, StorageError, UnsupportedFeatureError
 from hudiformat.storage.protocol import Storage
+from hudiformat.storage.side_by_side import side_by_side
 from hudiformat.table.state import TableState
 from hudiformat.timeline.archive.archive_log import archive_log_paths, decode_archive_block
 from hudiformat.timeline.archive.history import latest_manifest, read_history_file
@@ -60,16 +61,20 @@ def findings_of_properties(storage: Storage) -> Iterator[TableFinding]:
 
 def findings_of_instants(state: TableState) -> Iterator[TableFinding]:
     """Yield findings about instants that are not complete, and about files and plans that cannot be read."""
-    for instant in state.timeline.instants:
-        path = instant_path(state.config, instant)
-        if not instant.is_completed:
-            yield TableFinding(TableFindingKind.UNCOMMITTED, path, str(instant), (instant.time,))
-        message = _damage(lambda instant=instant: state.content(instant))  # type: ignore[misc]  # mypy cannot infer defaults of a lambda
-        if instant.is_completed and message is None and state.content(instant) is None:
-            message = "the file of the completed instant is empty: what it did is not known"
-        if message is not None:
-            yield TableFinding(TableFindingKind.DAMAGED, path, message, (instant.time,))
-        yield from _of_plan(state, instant)
+    for found in side_by_side(state.storage, lambda one: list(_of_instant(state, one)), state.timeline.instants):
+        yield from found
+
+
+def _of_instant(state: TableState, instant: Instant) -> Iterator[TableFinding]:
+    path = instant_path(state.config, instant)
+    if not instant.is_completed:
+        yield TableFinding(TableFindingKind.UNCOMMITTED, path, str(instant), (instant.time,))
+    message = _damage(lambda: state.content(instant))
+    if instant.is_completed and message is None and state.content(instant) is None:
+        message = "the file of the completed instant is empty: what it did is not known"
+    if message is not None:
+        yield TableFinding(TableFindingKind.DAMAGED, path, message, (instant.time,))
+    yield from _of_plan(state, instant)
 
 
 def _of_plan(state: TableState, instant: Instant) -> Iterator[TableFinding]:

@@ -34,6 +34,7 @@ from hudiformat.progress import Bar, no_bar
 from hudiformat.schema.internal_schema import SchemaHistory
 from hudiformat.storage.opening import open_storage
 from hudiformat.storage.protocol import FileInfo, Storage
+from hudiformat.storage.side_by_side import side_by_side
 from hudiformat.table.schema_files import schema_history
 from hudiformat.table.state import TableContext, TableState
 from hudiformat.timeline.commit_metadata import WriteStat
@@ -117,7 +118,7 @@ def _of_slices(state: TableState, slices: Sequence[FileSlice], bar: Bar) -> Iter
     if not slices:
         return
     context, schema, history = state.context, stored_schema(state), schema_history(state)
-    look: Callable[[FileSlice], Iterable[TableFinding]] = partial(_of_slice, state.storage, schema, history)
+    look: Callable[[FileSlice], Iterable[TableFinding]] = partial(_findings, state.storage, schema, history)
     if context.executor is not None:
         look = partial(findings_of_slice, state.storage.root, schema, history)
     done = 0
@@ -180,8 +181,9 @@ def _named_by_commits(state: TableState) -> tuple[dict[str, dict[str, str]], dic
     found: dict[str, dict[str, str]] = defaultdict(dict)
     changes: dict[str, dict[str, str]] = defaultdict(dict)
     replaced = state.visibility.replaced
-    for write in state.timeline.completed_writes:
-        for stat in _stats(state, write):
+    writes = state.timeline.completed_writes
+    for write, stats in zip(writes, side_by_side(state.storage, partial(_stats, state), writes), strict=True):
+        for stat in stats:
             partition, file_id = stat.partition_path or "", stat.file_id or ""
             if stat.path is not None and (partition, file_id) not in replaced:
                 found[partition][stat.path] = write.time
@@ -189,18 +191,24 @@ def _named_by_commits(state: TableState) -> tuple[dict[str, dict[str, str]], dic
     return found, changes
 
 
-def _stats(state: TableState, write: Instant) -> Iterator[WriteStat]:
+def _stats(state: TableState, write: Instant) -> Sequence[WriteStat]:
     try:
-        yield from state.metadata(write).write_stats
+        return state.metadata(write).write_stats
     except HudiFormatError:
-        return  # the timeline's findings report it
+        return ()  # the timeline's findings report it
 
 
 def findings_of_slice(
     root: str, schema: pa.Schema, history: SchemaHistory | None, file_slice: FileSlice
 ) -> list[TableFinding]:
     """Return findings about the files of a slice; this runs in a task."""
-    return list(_of_slice(open_storage(root), schema, history, file_slice))
+    return _findings(open_storage(root), schema, history, file_slice)
+
+
+def _findings(
+    storage: Storage, schema: pa.Schema, history: SchemaHistory | None, file_slice: FileSlice
+) -> list[TableFinding]:
+    return list(_of_slice(storage, schema, history, file_slice))
 
 
 def _of_slice(

@@ -9,9 +9,10 @@ of 100,000 commits would have some ten thousand files, and each archiving would 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import count, groupby
+from itertools import chain, count, groupby
 
 import pyarrow as pa
 
@@ -19,6 +20,7 @@ from hudiformat.codec.log.content.parquet_data import encode_parquet
 from hudiformat.errors import OptionError
 from hudiformat.storage.folder import FolderStorage
 from hudiformat.storage.protocol import Storage
+from hudiformat.storage.side_by_side import side_by_side
 from hudiformat.timeline.archive.archive_log import read_archive_logs, write_archive_log
 from hudiformat.timeline.archive.archived import ArchivedInstant, InstantFiles
 from hudiformat.timeline.archive.history import (
@@ -194,13 +196,20 @@ def archive_instants(
     layout_1 = config.version < VERSION_WITH_COMPLETION_TIMES
     confirm()
     (write_archive_log if layout_1 else write_history)(storage, config, groups)
-    for instant in (pending for files in groups for pending in files.pending):
-        confirm()
-        storage.delete(instant_path(config, instant))
+
+    def confirmed_paths(instants: Iterable[Instant]) -> Iterator[str]:
+        for instant in instants:
+            confirm()
+            yield instant_path(config, instant)
+
+    pending = chain.from_iterable(files.pending for files in groups)
+    deque(side_by_side(storage, storage.delete, confirmed_paths(pending)), maxlen=0)
+    for path in confirmed_paths(files.completed for files in groups):
+        storage.delete(path)
+    marked = {entry.name for entry in storage.list(MARKER_FOLDER)}
     for files in groups:
-        confirm()
-        storage.delete(instant_path(config, files.completed))
-        storage.delete_folder(f"{MARKER_FOLDER}/{files.completed.time}")
+        if files.completed.time in marked:
+            storage.delete_folder(f"{MARKER_FOLDER}/{files.completed.time}")
     if not layout_1:
         confirm()
         merge_history(storage, config)

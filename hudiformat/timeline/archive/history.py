@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from itertools import chain
 from typing import Any
 
@@ -21,6 +22,7 @@ from hudiformat.codec.log.content.parquet_data import encode_parquet, read_row_c
 from hudiformat.errors import CorruptTableError, StorageError
 from hudiformat.naming.checks import check_path_in_table
 from hudiformat.storage.protocol import Storage
+from hudiformat.storage.side_by_side import side_by_side
 from hudiformat.timeline.archive.archived import ArchivedInstant, InstantFiles, parse_archived_instant
 from hudiformat.timeline.cleans import CleanerPlan
 from hudiformat.timeline.contents import Metadata, Plan, decode_content, encode_content
@@ -99,7 +101,7 @@ def write_history(storage: Storage, config: TableConfig, instants: Sequence[Inst
 
     Source: LSMTimelineWriter.write and updateManifest, MetadataConversionUtils.createLSMTimelineInstant, Hudi 1.2.0.
     """
-    _add_file(storage, config, [_make_row(storage, config, files_of_instant) for files_of_instant in instants])
+    _add_file(storage, config, list(side_by_side(storage, partial(_make_row, storage, config), instants)))
 
 
 def add_history(storage: Storage, config: TableConfig, archived: Sequence[ArchivedInstant]) -> None:

@@ -11,6 +11,7 @@ HoodieWriteMergeHandle.close.
 from __future__ import annotations
 
 import pickle
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -25,6 +26,7 @@ from hudiformat.naming.file_names import BaseFileName, LogFileName, WriteToken, 
 from hudiformat.naming.instants import is_instant
 from hudiformat.storage.closing import FileCloser, sync_and_close
 from hudiformat.storage.protocol import OutputFile, Storage
+from hudiformat.storage.side_by_side import side_by_side
 from hudiformat.timeline.commit_metadata import (
     CommitMetadata,
     IndexedFile,
@@ -62,14 +64,15 @@ def create_marker(storage: Storage, instant: str, path: str, *, appends: bool = 
 def marked_files(storage: Storage, instant: str) -> Iterator[str]:
     """Yield the data files that *instant* was about to create, as paths below the table."""
     root = f"{MARKER_FOLDER}/{instant}"
-    waiting = [""]
-    while waiting:
-        folder = waiting.pop()
-        for entry in storage.list(f"{root}/{folder}" if folder else root):
-            path = join_path(folder, entry.name)
-            if entry.is_dir:
-                waiting.append(path)
-            elif entry.name.endswith((_CREATE, _APPEND)):
+    folders = [""]
+    while folders:
+        listed = side_by_side(storage, lambda folder: storage.list(f"{root}/{folder}" if folder else root), folders)
+        found = [
+            (join_path(folder, one.name), one) for folder, every in zip(folders, listed, strict=True) for one in every
+        ]
+        folders = [path for path, entry in found if entry.is_dir]
+        for path, entry in found:
+            if not entry.is_dir and entry.name.endswith((_CREATE, _APPEND)):
                 yield path.removesuffix(_CREATE).removesuffix(_APPEND)
 
 
@@ -136,8 +139,8 @@ def refuse_finished_write(storage: Storage, config: TableConfig, instant: str, s
 
 def delete_traces(storage: Storage, instant: str) -> None:
     """Delete the partitions that an instant has just created and whose files are deleted, and its markers."""
-    for folder, _ in list(list_partitions(storage)):
-        leave_partition(storage, folder, instant)
+    without_data = [path for path, files in list_partitions(storage) if len(files) <= 1]
+    deque(side_by_side(storage, lambda path: leave_partition(storage, path, instant), without_data), maxlen=0)
     _delete_rings(storage, instant, RINGS_FOLDER)
     delete_markers(storage, instant)
 
@@ -167,9 +170,11 @@ def files_of(storage: Storage, instant: str) -> Iterator[str]:
 
 
 def _delete_own(storage: Storage, config: TableConfig, instant: str, paths: Iterable[str]) -> None:
-    for path in paths:
+    def delete(path: str) -> None:
         if _is_of(storage, config, path, instant):
             storage.delete(path)
+
+    deque(side_by_side(storage, delete, paths), maxlen=0)
 
 
 def _is_of(storage: Storage, config: TableConfig, path: str, instant: str) -> bool:

@@ -6,7 +6,6 @@ An instant is completed in the metadata table first, and then on the timeline.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
 
@@ -23,6 +22,7 @@ from hudiformat.naming.file_names import LogFileName, base_name, parse_data_file
 from hudiformat.naming.instants import next_instant
 from hudiformat.schema.table_schema import TableSchema
 from hudiformat.storage.protocol import Storage, TellsOneThing
+from hudiformat.storage.side_by_side import side_by_side
 from hudiformat.table.options.values import Operation
 from hudiformat.table.state import TableState
 from hudiformat.timeline.commit_metadata import CommitMetadata
@@ -42,7 +42,6 @@ from hudiformat.write.metadata.indexes import indexes_of
 from hudiformat.write.metadata.metadata_table import MetadataTable
 from hudiformat.write.reporting.commits import record_service
 
-_PARALLEL_REQUESTS = 16
 _USE_A_LOCK = "; several writers need hoodie.write.concurrency.mode=OPTIMISTIC_CONCURRENCY_CONTROL"
 
 
@@ -303,12 +302,8 @@ def _sizes(storage: Storage, named: Iterator[tuple[str, int]]) -> Iterator[tuple
     """Yield each path, the size that it should have, and the size that it has."""
     files = list(named)
     ask = storage.size if isinstance(storage, TellsOneThing) else partial(_size_of_open, storage)
-    if storage.capabilities.map:
-        yield from ((path, size, _size(ask, path)) for path, size in files)
-        return
-    with ThreadPoolExecutor(_PARALLEL_REQUESTS) as pool:
-        found = pool.map(lambda file: _size(ask, file[0]), files)
-        yield from ((path, size, now) for (path, size), now in zip(files, found, strict=True))
+    found = side_by_side(storage, lambda file: _size(ask, file[0]), files)
+    yield from ((path, size, now) for (path, size), now in zip(files, found, strict=True))
 
 
 def _size(ask: Callable[[str], int], path: str) -> int | None:

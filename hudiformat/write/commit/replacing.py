@@ -7,10 +7,12 @@ SparkDeletePartitionCommitActionExecutor, Hudi 1.2.0.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import partial
 from typing import TypeAlias
 
 from hudiformat.file_group.slices import build_slices
 from hudiformat.storage.protocol import Storage
+from hudiformat.storage.side_by_side import side_by_side
 from hudiformat.table.options.values import Operation
 from hudiformat.write.commit.plan import WritePlan
 
@@ -26,7 +28,7 @@ def overwritten_groups(storage: Storage, plan: WritePlan, partitions: Iterable[s
 def groups_at_begin(storage: Storage, plan: WritePlan, partitions: Iterable[str] | None) -> Replaced:
     """Return the file groups of *partitions*, or of all partitions, that existed when the write began."""
     paths = plan.partitions(storage) if partitions is None else sorted(partitions)
-    listed = [(path, plan.files(storage, path)) for path in paths]
+    listed = list(zip(paths, side_by_side(storage, partial(plan.files, storage), paths), strict=True))
     for path, files in listed:
         plan.refuse_unlisted(storage, path, {file.name for file in files})
     groups = {

@@ -12,8 +12,10 @@ In all other cases, a key of the index that no row has any more leads to an upda
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -22,12 +24,14 @@ import pyarrow.compute as pc
 
 from hudiformat.file_group.merging.keys import KeyIndex
 from hudiformat.file_group.slices import FileSlice
+from hudiformat.metadata_table.record_locations import RecordLocation
 from hudiformat.metadata_table.record_lookup import NOWHERE, RecordIndex
 from hudiformat.schema.meta_fields import RECORD_KEY
 from hudiformat.storage.protocol import Storage
+from hudiformat.storage.side_by_side import side_by_side
 from hudiformat.table.options.values import Operation
 from hudiformat.write.commit.plan import WritePlan
-from hudiformat.write.index.tagging import PartitionIndex
+from hudiformat.write.index.tagging import AT_ONCE, PartitionIndex
 from hudiformat.write.rows import Booleans, Integers, group_by_code
 
 NUMBER, PATH, GROUP = "_hudiformat_number", "_hudiformat_path", "_hudiformat_group"
@@ -65,28 +69,47 @@ class ExistingRows:
         if self.plan.record_index is not None:
             yield from self._by_index(self.plan.record_index)
             return
-        for path in self.plan.partitions(self.storage):
-            for one in self._partition(path).slices:
-                if self._partition(path).may_hold(one, self.record_keys):
-                    yield from self._rows_of(one)
+        paths = self.plan.partitions(self.storage)
+        self._list(paths)
+        slices = [one for path in paths for one in self._partition(path).slices]
+        yield from chain.from_iterable(side_by_side(self.storage, self._rows_in, slices, at_once=AT_ONCE))
 
     def find_in_index(self, record_index: RecordIndex) -> Iterator[IndexedKeys]:
-        """Yield the keys that *record_index* has, by the file slice that it names."""
+        """Return the keys that *record_index* has, by the file slice that it names."""
         distinct = self.record_keys.take(pa.array(self.index.rows))
         codes, places = record_index.find(self.storage, distinct)
         doubtful = self._are_elsewhere(codes, [place.partition_path for place in places])
-        for code, numbers in group_by_code(codes):
-            file_slice = None if code == NOWHERE else self._slice(*places[code])
-            if file_slice is not None:  # else a later commit has made the entry, and this write will conflict with it
-                keys = distinct.take(pa.array(numbers))
-                yield IndexedKeys(file_slice, numbers, keys, doubtful[numbers] | self._are_deleted(file_slice, keys))
+        groups = [(places[code], numbers) for code, numbers in group_by_code(codes) if code != NOWHERE]
+        self._list(dict.fromkeys(place.partition_path for place, _ in groups))
+
+        def look(group: tuple[RecordLocation, Integers]) -> IndexedKeys | None:
+            place, numbers = group
+            file_slice = self._slice(*place)
+            if file_slice is None:  # a later commit has made the entry, and this write will conflict with it
+                return None
+            keys = distinct.take(pa.array(numbers))
+            return IndexedKeys(file_slice, numbers, keys, doubtful[numbers] | self._are_deleted(file_slice, keys))
+
+        found = side_by_side(self.storage, look, groups, at_once=AT_ONCE)
+        return (one for one in found if one is not None)
 
     def _by_index(self, record_index: RecordIndex) -> Iterator[pa.Table]:
-        for file_slice, numbers, _, doubtful in self.find_in_index(record_index):
-            if not doubtful.all():
-                yield self._rows_by_index(numbers[~doubtful], file_slice)
-            if doubtful.any():
-                yield from self._rows_of(file_slice, numbers[doubtful])
+        found = self.find_in_index(record_index)
+        yield from chain.from_iterable(side_by_side(self.storage, self._rows_found, found, at_once=AT_ONCE))
+
+    def _rows_found(self, found: IndexedKeys) -> list[pa.Table]:
+        file_slice, numbers, _, doubtful = found
+        known = [] if doubtful.all() else [self._rows_by_index(numbers[~doubtful], file_slice)]
+        return [*known, *(self._rows_of(file_slice, numbers[doubtful]) if doubtful.any() else ())]
+
+    def _rows_in(self, file_slice: FileSlice) -> list[pa.Table]:
+        """Return the rows of a slice with one of the keys; none without reading rows if its footer says so."""
+        may_hold = self._partition(file_slice.partition_path).may_hold(file_slice, self.record_keys)
+        return list(self._rows_of(file_slice)) if may_hold else []
+
+    def _list(self, paths: Iterable[str]) -> None:
+        """List partitions, those of a remote storage side by side."""
+        deque(side_by_side(self.storage, PartitionIndex.list_files, list(map(self._partition, paths))), maxlen=0)
 
     def _are_elsewhere(self, codes: Integers, paths: list[str]) -> Booleans:
         """Return which keys have a row in the write for another partition than the index names; all in an insert."""

@@ -5,12 +5,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import cached_property
-from typing import cast
+from itertools import compress
+from typing import TypeVar, cast
 
 import numpy as np
 import pyarrow as pa
@@ -28,6 +30,7 @@ from hudiformat.file_group.slices import BaseFile, FileSlice, KnownSlices, LogFi
 from hudiformat.naming.file_names import base_name, join_path
 from hudiformat.schema.meta_fields import RECORD_KEY
 from hudiformat.storage.protocol import FileInfo, Storage, TellsOneThing
+from hudiformat.storage.side_by_side import side_by_side
 from hudiformat.table.cache import TableCache
 from hudiformat.table.options.values import REPLACING, DuplicatePolicy, Operation
 from hudiformat.timeline.commit_metadata import WriteStat
@@ -39,6 +42,7 @@ from hudiformat.write.rows import (
     NEW,
     NOT_IN_BASE_FILE,
     Booleans,
+    Integers,
     KeyedRows,
     LocatedRows,
     Locations,
@@ -49,6 +53,11 @@ from hudiformat.write.rows import (
 _DELETED_KEY = "record_key"
 _KEY_SCHEMA = pa.schema([pa.field(RECORD_KEY, pa.string())])
 _READ_ROWS = 1 << 18
+T = TypeVar("T")
+Result = TypeVar("Result")
+
+AT_ONCE = 8
+"""Partitions of a remote storage, and slices of one partition, whose keys are read at the same time."""
 _FEW_KEYS = 20_000
 """For so few keys in a batch, a slice is read without keeping its other keys: the next batch may never come."""
 
@@ -113,6 +122,11 @@ class Tagger:
             )
         return self._partitions[path]
 
+    def list_partitions(self, paths: Iterable[str]) -> None:
+        """List the files of partitions that have not been listed yet; those of a remote storage side by side."""
+        indexes = [self.partition(path) for path in paths]
+        deque(side_by_side(self._storage, PartitionIndex.list_files, indexes), maxlen=0)
+
     @property
     def looks_up(self) -> bool:
         """Whether :meth:`locate` looks for the file groups of rows; otherwise it only divides them by partition."""
@@ -135,12 +149,21 @@ class Tagger:
         """
         plan, checks_duplicates = self._plan, self._checks_duplicates
         batch = cast("pa.RecordBatch", rows.rows)
-        for path, indices in group_by_value(rows.paths):
+
+        def locate(group: tuple[str, Integers]) -> tuple[LocatedRows, Locations | None]:
+            path, indices = group
             part = LocatedRows(path, take_rows(batch, indices), take_rows(rows.keys, indices), is_new=True)
-            if not self.looks_up:
+            if self.looks_up or plan.sizing is not None:
+                self.partition(path).list_files()
+            return part, self.partition(path).locate_keys(part.keys) if self.looks_up else None
+
+        groups = group_by_value(rows.paths)
+        in_turn = self._record_index is not None  # which all partitions share
+        located = map(locate, groups) if in_turn else side_by_side(self._storage, locate, groups, at_once=AT_ONCE)
+        for part, found in located:
+            if found is None:
                 yield part
                 continue
-            found = self.partition(path).locate_keys(part.keys)
             if checks_duplicates:
                 self._refuse_duplicates(part, found)
             is_new = found.codes == NEW
@@ -202,6 +225,7 @@ class PartitionIndex:
         self._path = path
         self._record_index = record_index
         self._kept = None if cache is None else SliceCache(cache, path)
+        self._listed: tuple[AbstractSet[str], list[FileSlice]] | None = None
         self._known: list[KnownKeys | SliceKeys] = []
         self._searched: set[str] = set()
         self._file_keys: dict[str, FileKeys] = {}
@@ -240,7 +264,7 @@ class PartitionIndex:
     @cached_property
     def slices(self) -> list[FileSlice]:
         """The newest slice of each file group."""
-        return self._listing[1]
+        return self.list_files()[1]
 
     @cached_property
     def slice_of(self) -> dict[str, FileSlice]:
@@ -250,15 +274,16 @@ class PartitionIndex:
     @property
     def is_listed_as_partition(self) -> bool:
         """Whether the folder has been listed, and had a partition metadata file then."""
-        names, _ = self.__dict__.get("_listing", ((), ()))
-        return find_metadata_file(names) is not None
+        return self._listed is not None and find_metadata_file(self._listed[0]) is not None
 
-    @cached_property
-    def _listing(self) -> tuple[AbstractSet[str], list[FileSlice]]:
-        """The names of all files, and the newest slice of each file group."""
-        found = self._list_since() or self._list_all()
-        self._plan.refuse_unlisted(self._storage, self._path, found[0])
-        return found
+    def list_files(self) -> tuple[AbstractSet[str], list[FileSlice]]:
+        """List the files of the partition, once; return the names of all, and the newest slice of each file group."""
+        if self._listed is None:
+            # Not a cached property: until Python 3.12 these let one thread after the other in, of all partitions.
+            found = self._list_since() or self._list_all()
+            self._plan.refuse_unlisted(self._storage, self._path, found[0])
+            self._listed = found
+        return self._listed
 
     def _list_all(self) -> tuple[AbstractSet[str], list[FileSlice]]:
         files = self._plan.files(self._storage, self._path)
@@ -307,7 +332,8 @@ class PartitionIndex:
         """
         if self._kept is not None:
             self._use_kept([one for one in self._unread if self._kept.known(one) is not None])
-        wanted = [file_slice for file_slice in self._unread if self.may_hold(file_slice, record_keys)]
+        may_hold = self._of_each(lambda one: self.may_hold(one, record_keys), self._unread)
+        wanted = list(compress(self._unread, may_hold))
         if self._kept is not None:
             self._use_kept([one for one in wanted if self._kept.should_read(one)])
             wanted = [one for one in wanted if one in self._unread]
@@ -331,9 +357,9 @@ class PartitionIndex:
     def _use_kept(self, slices: Iterable[FileSlice]) -> None:
         """Look up keys in what is kept of *slices* between commits, after adding the keys of further log files."""
         assert self._kept is not None  # noqa: S101 - whoever asks has looked
-        taken = {}
-        for one in slices:
-            found = self._slice_keys(one, self._kept.known(one))
+        taken, known = {}, [(one, self._kept.known(one)) for one in slices]
+        every = self._of_each(lambda given: self._slice_keys(*given), known)
+        for (one, _), found in zip(known, every, strict=True):
             self._kept.keep(one, found)
             if found is not None:
                 taken[one.file_id] = found
@@ -370,11 +396,16 @@ class PartitionIndex:
             for batch in scan_base_file(self._storage, path, wanted, batch_rows=_READ_ROWS):
                 yield batch.column(0) if virtual is None else virtual.of_rows(batch)
 
-    def _read(self, slices: Iterable[FileSlice], *, among: pa.Array | None = None) -> KnownKeys:
-        groups = {}
-        for one in slices:
-            groups[one.file_id] = self._keys_of(one, among=among)
-        return KnownKeys(groups)
+    def _read(self, slices: Sequence[FileSlice], *, among: pa.Array | None = None) -> KnownKeys:
+        every = self._of_each(lambda one: self._keys_of(one, among=among), slices)
+        return KnownKeys({one.file_id: keys for one, keys in zip(slices, every, strict=True)})
+
+    def _of_each(self, read: Callable[[T], Result], given: Sequence[T]) -> Iterator[Result]:
+        """Yield what *read* returns for each of *given*; several are read at a time if there is a storage to wait for.
+
+        One alone is read by this thread, which may be one of several that read partitions.
+        """
+        return map(read, given) if len(given) <= 1 else side_by_side(self._storage, read, given, at_once=AT_ONCE)
 
     def may_hold(self, file_slice: FileSlice, record_keys: pa.Array) -> bool:
         """Return whether a slice may hold one of *record_keys*, by its footer; log files may hold any key.

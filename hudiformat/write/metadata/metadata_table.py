@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 import pyarrow as pa
@@ -29,6 +29,7 @@ from hudiformat.naming.instants import next_instant
 from hudiformat.schema.table_schema import TableSchema
 from hudiformat.storage.closing import FileCloser
 from hudiformat.storage.folder import FolderStorage
+from hudiformat.storage.side_by_side import side_by_side
 from hudiformat.table.options.values import WriteOptions
 from hudiformat.table.state import TableContext, TableState
 from hudiformat.timeline.cleans import CleanMetadata
@@ -43,6 +44,7 @@ from hudiformat.write.metadata.correcting import Correction
 from hudiformat.write.metadata.indexes import indexed_columns, is_of_records, joining_columns, kinds_of
 
 _TOKEN = str(WriteToken(0, 0, 0))
+_AT_ONCE = 8
 _ROLLBACK_SUFFIX = "006"
 """Source: HoodieBackedTableMetadataWriterTableVersionSix.getRollbackOperationSuffix."""
 FILE_ID = "files-0000-0"
@@ -252,64 +254,57 @@ class MetadataTable:
             return None
         storage, config, schema = self.own.storage, self.own.config, self.own.schema
         begun = begin_instant(storage, config, time, Action.DELTA_COMMIT, CommitMetadata("UPSERT_PREPPED"))
+        stats: defaultdict[str, list[WriteStat]] = defaultdict(list)
         with FileCloser(storage, sync=self.outer.options.sync) as files:
-            appended = ((kind.name, tuple(self._append(kind, time, found, files))) for kind, found in given)
-            stats = {partition: found for partition, found in appended if found}
-        metadata = CommitMetadata("UPSERT_PREPPED", stats, {"schema": schema.avro})
+            waiting = [one for kind, found in given for one in self._log_files(kind, time, found)]
+            for stat in side_by_side(storage, partial(self._append, time, files), waiting, at_once=_AT_ONCE):
+                stats[stat.partition_path or ""].append(stat)
+        written = {partition: tuple(found) for partition, found in stats.items()}
+        metadata = CommitMetadata("UPSERT_PREPPED", written, {"schema": schema.avro})
         # next_instant does not know *time* yet: the state was read before this delta commit began.
         now = next_instant(self.outer.context.clock(), max(time, self.next_instant))
         complete_instant(storage, config, begun, metadata, completion_time=now)
         return now
 
-    def _append(self, kind: IndexKind, time: str, records: KeyedRecords, files: FileCloser) -> Iterator[WriteStat]:
-        """Write the log files of a partition; the hash of a key determines its file group."""
+    def _log_files(self, kind: IndexKind, time: str, records: KeyedRecords) -> Iterator[_LogFile]:
+        """Yield the log files of a partition that get records; the hash of a key determines its file group.
+
+        A file group begins with log files of all of its partition's groups, as in Hudi.
+        """
         names = self._log_names(kind.name, time)
         if not records.parts:
-            yield from self._append_to(kind, names, time, records, files)
+            every = zip(names, _split(records, kind, len(names)), strict=True)
+            yield from (_LogFile(kind.name, name, found) for name, found in every if found)
         for path, part in records.parts.items():
             prefix = group_of_path(path)
             own = [name for name in names if name.file_id.startswith(prefix)]
-            first = LogFileName(f"{prefix}0000-0", time, 1, _TOKEN)
-            yield from self._append_to(kind, own or [first], time, part, files, begins=not own)
+            used = own or [LogFileName(f"{prefix}0000-0", time, 1, _TOKEN)]
+            every = zip(used, _split(part, kind, len(used)), strict=True)
+            yield from (_LogFile(kind.name, name, found, begins=not own) for name, found in every if found or not own)
 
-    def _append_to(
-        self,
-        kind: IndexKind,
-        names: Sequence[LogFileName],
-        time: str,
-        records: KeyedRecords,
-        files: FileCloser,
-        *,
-        begins: bool = False,
-    ) -> Iterator[WriteStat]:
-        """Write the log files *names* that have records; if it *begins* them, write all, with an empty block first.
-
-        Hudi does so, too.  The log files are on disk once *files* is closed.
-        """
-        partition = kind.name
-        for name, found in zip(names, _split(records, kind, len(names)), strict=True):
-            if not (found or begins):
-                continue
-            schema = self.own.schema.avro_with_meta
-            with LogWriter(partition, name, storage=self.own.storage, sync=False, on_complete=files.add) as writer:
-                blocks = [delete_block(found.dropped.slice(0, 0), instant=time, partition_path=partition)] * begins
-                blocks += encode_log_blocks(found, partition=partition, instant=time, schema=schema)
-                appended = writer.append(*blocks)
-            yield WriteStat(
-                file_id=name.file_id,
-                path=join_path(partition, base_name(appended.path)),  # Hudi's rollback deletes this path
-                prev_commit=name.instant,
-                partition_path=partition,
-                num_writes=len(found.keys),
-                num_update_writes=len(found.keys),
-                num_deletes=len(found.dropped),
-                total_write_bytes=appended.size,
-                file_size_in_bytes=appended.size,
-                log_version=LogFileName.parse(base_name(appended.path)).version,
-                log_offset=appended.offset,
-                base_file="",
-                log_files=(base_name(appended.path),),
-            )
+    def _append(self, time: str, files: FileCloser, log: _LogFile) -> WriteStat:
+        """Write a log file, which is on disk once *files* is closed."""
+        partition, name, found = log.partition, log.name, log.records
+        schema = self.own.schema.avro_with_meta
+        with LogWriter(partition, name, storage=self.own.storage, sync=False, on_complete=files.add) as writer:
+            blocks = [delete_block(found.dropped.slice(0, 0), instant=time, partition_path=partition)] * log.begins
+            blocks += encode_log_blocks(found, partition=partition, instant=time, schema=schema)
+            appended = writer.append(*blocks)
+        return WriteStat(
+            file_id=name.file_id,
+            path=join_path(partition, base_name(appended.path)),  # Hudi's rollback deletes this path
+            prev_commit=name.instant,
+            partition_path=partition,
+            num_writes=len(found.keys),
+            num_update_writes=len(found.keys),
+            num_deletes=len(found.dropped),
+            total_write_bytes=appended.size,
+            file_size_in_bytes=appended.size,
+            log_version=LogFileName.parse(base_name(appended.path)).version,
+            log_offset=appended.offset,
+            base_file="",
+            log_files=(base_name(appended.path),),
+        )
 
     def _log_names(self, partition: str, time: str) -> list[LogFileName]:
         """Return the names of the next log files of a partition's file groups, in the order of the groups."""
@@ -317,6 +312,16 @@ class MetadataTable:
             return [self._log_name(one) for one in self.own.slices(partition)]
         groups = [FILE_ID] if partition == FILES else [one.file_id for one in self.own.slices(partition)]
         return [LogFileName(file_id, time, 1, _TOKEN) for file_id in groups]
+
+
+@dataclass(frozen=True, slots=True)
+class _LogFile:
+    """A log file that gets *records*; if it *begins* its file group, an empty block comes first, as in Hudi."""
+
+    partition: str
+    name: LogFileName
+    records: KeyedRecords
+    begins: bool = False
 
 
 def _split(records: KeyedRecords, kind: IndexKind, count: int) -> list[KeyedRecords]:

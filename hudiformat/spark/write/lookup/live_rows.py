@@ -71,7 +71,7 @@ def _read(
     storage = open_storage(root)
     for number in (number for batch in batches for number in batch.column(0).to_pylist()):
         one = slices[number]
-        for rows, stored in query.batches_with_stored(storage, [one]):
+        for rows, stored in query.batches_with_stored(storage, one):
             found = dict(zip(rows.schema.names, rows.columns, strict=True))
             found |= {f"{STORED}{name}": stored[name] for name in stored.schema.names}
             own = [found[name].cast(target.field(name).type) for name in target.names[:-3]]

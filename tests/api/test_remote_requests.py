@@ -1,0 +1,140 @@
+"""Operations do not ask a remote storage for one partition after the other: each request is a round trip.
+
+What an operation asks for on its own thread is the same for 4 and for 10 partitions; all else is asked for by threads.
+"""
+
+from __future__ import annotations
+
+import shutil
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from hudiformat import Table, create_table, open_storage, open_table
+from hudiformat.errors import UnsupportedFeatureError
+from hudiformat.storage.protocol import Capabilities
+from tests.effort import sample
+from tests.requests import RecordingStorage
+
+pytestmark = [pytest.mark.unmeasured, pytest.mark.filterwarnings("ignore::hudiformat.errors.HudiFormatWarning")]
+
+SCHEMA = pa.schema([("k", pa.string()), ("ts", pa.int64()), ("p", pa.string()), ("v", pa.int64())])
+INDEXED = {"hoodie.metadata.enable": "true"}
+OPTIONS: Mapping[str, Mapping[str, str]] = {
+    "defaults": {},
+    "BLOOM": {"hoodie.index.type": "BLOOM"},
+    "GLOBAL_SIMPLE": {"hoodie.index.type": "GLOBAL_SIMPLE"},
+    "BUCKET": {"hoodie.index.type": "BUCKET", "hoodie.bucket.index.num.buckets": "2"},
+    "RECORD_INDEX": {
+        **INDEXED,
+        "hoodie.index.type": "RECORD_INDEX",
+        "hoodie.metadata.record.index.enable": "true",
+    },
+    "statistics": {**INDEXED, "hoodie.metadata.index.column.stats.enable": "true"},
+    "change data": {"hoodie.table.cdc.enabled": "true"},
+}
+KINDS = ("COPY_ON_WRITE", "MERGE_ON_READ")
+
+
+def rows(partitions: int, prefix: str, ts: int) -> pa.Table:
+    """Three rows in each partition."""
+    numbers = range(3 * partitions)
+    columns = [[f"{prefix}{n}" for n in numbers], [ts] * len(numbers), [path(n % partitions) for n in numbers], numbers]
+    return pa.table([pa.array(list(values)) for values in columns], schema=SCHEMA)
+
+
+def path(number: int) -> str:
+    return f"p{number:04}"
+
+
+def keys(partitions: int) -> pa.Table:
+    return rows(partitions, "a", 5).select(["k", "p"])
+
+
+OPERATIONS: Mapping[str, Callable[[Table, int], object]] = {
+    "insert": lambda table, count: table.insert(rows(count, "c", 1)),
+    "bulk_insert": lambda table, count: table.bulk_insert(rows(count, "c", 1)),
+    "upsert": lambda table, count: table.upsert(rows(count, "a", 5)),
+    "delete": lambda table, count: table.delete(keys(count)),
+    "delete by a condition": lambda table, _: table.delete(where="v = 3 or v > 5"),
+    "update": lambda table, _: table.update({"v": 7}, where="v >= 0"),
+    "merge": lambda table, count: table.merge(rows(count, "a", 9)),
+    "insert_overwrite": lambda table, count: table.insert_overwrite(rows(count, "d", 1)),
+    "insert_overwrite_table": lambda table, count: table.insert_overwrite_table(rows(count, "d", 1)),
+    "delete_partitions": lambda table, count: table.delete_partitions(list(map(path, range(count)))),
+    "snapshot": lambda table, _: table.snapshot(),
+    "read_optimized": lambda table, _: table.read_optimized(),
+    "scan": lambda table, _: list(table.scan()),
+    "head": lambda table, _: table.head(1000),
+    "count": lambda table, _: table.count(),
+    "incremental": lambda table, _: table.incremental("000"),
+    "cdc": lambda table, _: table.cdc("000"),
+    "diff": lambda table, _: table.diff(table.timeline.completed[0].time),
+    "file_slices": lambda table, _: table.file_slices(),
+    "partitions": lambda table, _: table.partitions(),
+    "history": lambda table, _: table.history(),
+    "compact": lambda table, _: table.compact(),
+    "log_compact": lambda table, _: table.log_compact(),
+    "cluster": lambda table, _: table.cluster(),
+    "clean": lambda table, _: table.clean(),
+    "rollback": lambda table, _: table.rollback(table.timeline.completed[-1].time),
+    "savepoint": lambda table, _: table.savepoint(table.timeline.completed[-1].time),
+    "verify": lambda table, _: table.verify(),
+    "repair": lambda table, _: table.repair(),
+    "advise": lambda table, _: table.advise(),
+}
+EVERY = [(name, options, kind) for name in OPERATIONS for options in OPTIONS for kind in KINDS]
+
+
+class Remote(RecordingStorage):
+    """A storage that cannot map files, which counts the requests of the thread that it is made by."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(open_storage(str(folder)), before=self._note)
+        self.own = 0
+        self._thread = threading.current_thread()
+
+    def _note(self, _number: int) -> None:
+        self.own += threading.current_thread() is self._thread
+
+    @property
+    def capabilities(self) -> Capabilities:
+        near: Any = self.storage.capabilities
+        return replace(near, map=False, append=False, sync=False, sync_together=False, rename=False, reopen=False)
+
+
+def own_requests(folder: Path, name: str, options: Mapping[str, str], kind: str, partitions: int) -> int:
+    """The requests that an operation makes on its own thread, on a table with so many partitions."""
+    create_table(
+        folder,
+        name="t",
+        schema=SCHEMA,
+        record_key=["k"],
+        ordering=["ts"],
+        partition_by=["p"],
+        table_type=kind,
+        options=options,
+    )
+    table = open_table(folder, options=options)
+    for ts, write in ((1, table.insert), (2, table.upsert), (3, table.upsert)):
+        write(rows(partitions, "a", ts))
+    remote = Remote(folder)
+    table = open_table(remote, options=options)
+    remote.own = 0
+    OPERATIONS[name](table, partitions)
+    shutil.rmtree(folder)
+    return remote.own
+
+
+@pytest.mark.parametrize(("name", "options", "kind"), sample(EVERY, of=8))
+def test_partitions_are_not_asked_for_one_after_the_other(name: str, options: str, kind: str, tmp_path: Path) -> None:
+    try:
+        few, many = (own_requests(tmp_path / "t", name, OPTIONS[options], kind, count) for count in (4, 10))
+    except UnsupportedFeatureError:
+        return  # as the compaction of a copy-on-write table, or the clustering of one with buckets
+    assert many <= few + 2
