@@ -10,6 +10,7 @@ from hudiformat.file_group.slices import FileSlice
 from hudiformat.read.explanation import FOOTER, PARTITION_PATH, ExplainedSlice, ScanExplanation
 from hudiformat.read.scan import SliceQuery
 from hudiformat.read.skipping import PartitionPruner, skipped_by_index
+from hudiformat.storage.side_by_side import side_by_side
 from hudiformat.table.state import TableState
 
 
@@ -27,11 +28,11 @@ def explain(
     """
     reasons = {} if pruner is None else _reasons(state, query, slices, pruner)
     scan = replace(query, filter=None if pruner is None else pruner.filter).prepare()
-    return ScanExplanation(
-        tuple(
-            ExplainedSlice(one, reasons[one]) if one in reasons else _explain_slice(state, scan, one) for one in slices
-        )
-    )
+
+    def explained(one: FileSlice) -> ExplainedSlice:
+        return ExplainedSlice(one, reasons[one]) if one in reasons else _explain_slice(state, scan, one)
+
+    return ScanExplanation(tuple(side_by_side(state.storage, explained, slices)))
 
 
 def _reasons(

@@ -10,7 +10,6 @@ import threading
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -44,8 +43,11 @@ KINDS = ("COPY_ON_WRITE", "MERGE_ON_READ")
 def rows(partitions: int, prefix: str, ts: int) -> pa.Table:
     """Three rows in each partition."""
     numbers = range(3 * partitions)
-    columns = [[f"{prefix}{n}" for n in numbers], [ts] * len(numbers), [path(n % partitions) for n in numbers], numbers]
-    return pa.table([pa.array(list(values)) for values in columns], schema=SCHEMA)
+    paths = [path(number % partitions) for number in numbers]
+    return pa.table(
+        {"k": [f"{prefix}{number}" for number in numbers], "ts": [ts] * len(numbers), "p": paths, "v": list(numbers)},
+        schema=SCHEMA,
+    )
 
 
 def path(number: int) -> str:
@@ -70,6 +72,9 @@ OPERATIONS: Mapping[str, Callable[[Table, int], object]] = {
     "snapshot": lambda table, _: table.snapshot(),
     "read_optimized": lambda table, _: table.read_optimized(),
     "scan": lambda table, _: list(table.scan()),
+    "explain": lambda table, _: table.scan(filter="v >= 0").explain(),
+    "report": lambda table, _: table.report(),
+    "lazy": lambda table, _: table.lazy(),
     "head": lambda table, _: table.head(1000),
     "count": lambda table, _: table.count(),
     "incremental": lambda table, _: table.incremental("000"),
@@ -104,7 +109,7 @@ class Remote(RecordingStorage):
 
     @property
     def capabilities(self) -> Capabilities:
-        near: Any = self.storage.capabilities
+        near = self.storage.capabilities
         return replace(near, map=False, append=False, sync=False, sync_together=False, rename=False, reopen=False)
 
 

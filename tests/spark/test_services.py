@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -116,22 +117,17 @@ def test_a_part_that_fails_leaves_the_service_planned(spark: SparkSession, tmp_p
     assert {row[1] for row in content(table)} == {2}
 
 
-def test_one_part_needs_no_tasks() -> None:
+def test_one_part_needs_no_tasks(tmp_path: Path) -> None:
     class Never:
         def map(self, *_: object, **__: object) -> list[object]:
             raise AssertionError
 
-    class Context:
-        runs_elsewhere, storage = Never(), None
-
-    class Claimed:
-        attempt = 3
-
     stat = WriteStat("f", "x/f", partition_path="x")
-    context: Any = Context()
-    claimed: Any = Claimed()
+    context = SimpleNamespace(runs_elsewhere=Never(), storage=hf.open_storage(str(tmp_path)), merger=None)
+    state: Any = SimpleNamespace(context=context, options=SimpleNamespace(merge_memory=1))
+    claimed: Any = SimpleNamespace(attempt=3)
     plan: Any = None
-    assert by_partition(run_parts(context, claimed, plan, [lambda *_: [stat]])) == {"x": (stat,)}
+    assert by_partition(run_parts(state, claimed, plan, [lambda *_: [stat]], [1])) == {"x": (stat,)}
 
 
 def test_a_clean_s_files_are_deleted_by_tasks(spark: SparkSession, tmp_path: Path) -> None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Mapping, Sequence
 from datetime import timezone, tzinfo
 from functools import reduce
+from itertools import compress
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import pyarrow as pa
@@ -27,6 +27,7 @@ from hudiformat.spark.write.batches import list_files_by_few_tasks
 from hudiformat.spark.write.lookup.tagging import quote
 from hudiformat.spark.write.schema import has_time_of_day, spark_schema
 from hudiformat.storage.protocol import Storage
+from hudiformat.storage.side_by_side import side_by_side
 
 
 def pruning(spark: SparkSession, condition: str, every: pa.Schema) -> pc.Expression | None:
@@ -58,8 +59,6 @@ _GLOB = frozenset("*?[]{}\\")
 _WIDENED = {("int", "bigint"), ("int", "double"), ("float", "double")}
 """Pairs of a file's type and a query's type between which Spark 4's reader casts."""
 
-_THREADS = 16
-
 
 def native_slices(plan: SlicePlan, storage: Storage, *, asked: str) -> list[FileSlice]:
     """Return the slices of *plan* that Spark's reader can read with the same result.
@@ -81,7 +80,7 @@ def native_slices(plan: SlicePlan, storage: Storage, *, asked: str) -> list[File
         stored = stored_columns(plan.query.reader, storage, one, shown.names)
         return stored is not None and _fits(stored, wanted)
 
-    return _filter_slices(is_native, with_base, storage)
+    return list(compress(with_base, side_by_side(storage, is_native, with_base)))
 
 
 def prune_slices(slices: Sequence[FileSlice], plan: SlicePlan, storage: Storage) -> list[FileSlice]:
@@ -100,17 +99,7 @@ def prune_slices(slices: Sequence[FileSlice], plan: SlicePlan, storage: Storage)
     def may_hold(one: FileSlice) -> bool:
         return scan.row_groups(storage, one)[0] > 0
 
-    return _filter_slices(may_hold, slices, storage)
-
-
-def _filter_slices(
-    asked: Callable[[FileSlice], bool], slices: Sequence[FileSlice], storage: Storage
-) -> list[FileSlice]:
-    """Return the *slices* for which *asked* is true; remote files are read by several threads."""
-    if storage.capabilities.map:  # local files: threads would only wait for each other
-        return list(filter(asked, slices))
-    with ThreadPoolExecutor(_THREADS) as pool:
-        return [one for one, wanted in zip(slices, pool.map(asked, slices), strict=True) if wanted]
+    return list(compress(slices, side_by_side(storage, may_hold, slices)))
 
 
 def read_files(spark: SparkSession, root: str, slices: Sequence[FileSlice], schema: StructType) -> DataFrame:

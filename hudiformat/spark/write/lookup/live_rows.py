@@ -18,6 +18,7 @@ from hudiformat.spark.write.lookup.tagging import KEY, PATH, quote
 from hudiformat.spark.write.schema import arrow_schema, spark_schema
 from hudiformat.spark.write.workers import in_task
 from hudiformat.storage.opening import open_storage
+from hudiformat.storage.side_by_side import side_by_side
 from hudiformat.write.commit.plan import WritePlan
 from hudiformat.write.index.tagging import PartitionIndex
 
@@ -31,7 +32,8 @@ def newest_slices(rows: DataFrame, plan: WritePlan) -> list[FileSlice]:
 def slices_of(plan: WritePlan, paths: Iterable[str]) -> list[FileSlice]:
     """Return the newest file slices of the partitions *paths*."""
     storage = open_storage(plan.root)
-    return [one for path in paths for one in PartitionIndex(storage, plan, path).slices]
+    indexes = [PartitionIndex(storage, plan, path) for path in paths]
+    return [one for _, slices in side_by_side(storage, PartitionIndex.list_files, indexes) for one in slices]
 
 
 STORED = "_hudiformat_stored_"
