@@ -230,7 +230,8 @@ class _Merge:
         index = KeyIndex.of(pa.chunked_array([_identities(source.keys, None if is_global else source.paths)]))
         groups = self._find_file_groups(task)
         task.tagger.list_partitions(dict.fromkeys(path for path, _ in groups))
-        slices = [task.tagger.partition(path).slice_of[group] for path, group in groups]
+        found_slices = (task.tagger.partition(path).slice_of.get(group) for path, group in groups)
+        slices = [one for one in found_slices if one is not None]  # a bucket may have no files yet
         for one, (shown, hidden) in zip(slices, query.tables_with_stored(self.storage, slices), strict=True):
             path, group = one.partition_path, one.file_id
             rows, stored = shown.combine_chunks(), hidden.combine_chunks()

@@ -115,7 +115,11 @@ class TaskThreads:
             handle.abandon()
 
     def _begin(self, action: Callable[[], T]) -> Future[T]:
-        return _call(action) if self._threads is None else self._threads.submit(action)
+        if self._threads is not None:
+            return self._threads.submit(action)
+        done: Future[T] = Future()
+        done.set_result(action())
+        return done
 
     def _close_small(self) -> None:
         small, self._small = self._small, []
@@ -132,9 +136,11 @@ class TaskThreads:
             closed.set_result(stats)
 
     def _close_logged(self) -> None:
-        begin = self._begin if self._is_far else _call
-        for done, closed in [(begin(close), closed) for close, closed in self._encode_logged()]:
-            closed.set_result(done.result())
+        for close, closed in self._encode_logged():
+            if self._is_far and self._threads is not None:
+                self._threads.submit(close).add_done_callback(partial(_pass_on, closed))
+            else:
+                closed.set_result(close())
 
     def _encode_logged(self) -> Iterator[tuple[Callable[[], list[WriteStat]], Future[list[WriteStat]]]]:
         """Yield what closes each handle of log files, with its small block encoded together with others."""
@@ -147,11 +153,14 @@ class TaskThreads:
                 yield close, closed
 
 
-def _call(action: Callable[[], T]) -> Future[T]:
-    """Return the result of *action* as that of a call that has ended."""
-    done: Future[T] = Future()
-    done.set_result(action())
-    return done
+def _pass_on(closed: Future[T], done: Future[T]) -> None:
+    """Let *closed* end as *done* has ended."""
+    if done.cancelled():  # the write has failed
+        closed.cancel()
+    elif (error := done.exception()) is not None:
+        closed.set_exception(error)
+    else:
+        closed.set_result(done.result())
 
 
 def _close_file(partition: PartitionWriter, handle: CreateHandle | MergeHandle) -> list[WriteStat]:

@@ -164,5 +164,7 @@ def test_slices_are_put_into_parts(held: int | None, size: int, with_logs: bool,
     base = BaseFile(BaseFileName("f", "0-0-0", "1"), size)
     log = LogFile(LogFileName("f", "2", 1, "0-0-0"), 10)
     slices = [FileSlice("p", "f", "1", base, (log,) if with_logs else ())] * 12
-    found = scan._parts(slices, lambda group: (one for one in group), Bounds(threads=2, cost=1 << 30, held=held))
+    found = scan._parts(
+        slices, lambda group: (one for one in group), Bounds(threads=2, cost=1 << 30, held=held, together=64)
+    )
     assert [len(list(part.read())) for part in found] == parts

@@ -50,7 +50,7 @@ def test_calls_to_a_local_storage_are_made_when_their_results_are_asked_for(near
 
 def test_no_more_results_wait_than_calls_are_made_at_a_time(near: Storage) -> None:
     given = iter(range(100))
-    results = side_by_side(Far(near), lambda number: number, given, at_once=4)
+    results: Any = side_by_side(Far(near), lambda number: number, given, at_once=4)
     assert [next(results) for _ in range(3)] == [0, 1, 2]
     assert next(given) <= 7
     results.close()

@@ -10,8 +10,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import AbstractContextManager
 from dataclasses import replace
-from functools import cached_property
-from itertools import compress
+from functools import cached_property, partial
+from itertools import chain, compress
+from operator import methodcaller
 from typing import TypeVar, cast
 
 import numpy as np
@@ -248,7 +249,8 @@ class PartitionIndex:
             listed = self._record_index or ListedIndex(self._storage, self._plan)
             return listed.locate_keys(record_keys, self._path, set(self.slice_of))
         known = [*self._read_for(record_keys), *self._known]
-        return merge_locations([found for one in known for found in one.look_up(record_keys)], len(record_keys))
+        found = chain.from_iterable(map(methodcaller("look_up", record_keys), known))
+        return merge_locations(list(found), len(record_keys))
 
     def bucket(self, number: int) -> tuple[str, bool]:
         """Return the file group of a bucket, and whether it existed before this write.
@@ -332,7 +334,7 @@ class PartitionIndex:
         """
         if self._kept is not None:
             self._use_kept([one for one in self._unread if self._kept.known(one) is not None])
-        may_hold = self._of_each(lambda one: self.may_hold(one, record_keys), self._unread)
+        may_hold = self._of_each(partial(self.may_hold, record_keys=record_keys), self._unread)
         wanted = list(compress(self._unread, may_hold))
         if self._kept is not None:
             self._use_kept([one for one in wanted if self._kept.should_read(one)])
@@ -354,12 +356,11 @@ class PartitionIndex:
                 self.slice_of[stat.file_id], base_name(stat.path or ""), stat.file_size_in_bytes or 0
             )
 
-    def _use_kept(self, slices: Iterable[FileSlice]) -> None:
+    def _use_kept(self, slices: Sequence[FileSlice]) -> None:
         """Look up keys in what is kept of *slices* between commits, after adding the keys of further log files."""
         assert self._kept is not None  # noqa: S101 - whoever asks has looked
-        taken, known = {}, [(one, self._kept.known(one)) for one in slices]
-        every = self._of_each(lambda given: self._slice_keys(*given), known)
-        for (one, _), found in zip(known, every, strict=True):
+        taken = {}
+        for one, found in zip(slices, self._of_each(self._slice_keys, slices), strict=True):
             self._kept.keep(one, found)
             if found is not None:
                 taken[one.file_id] = found
@@ -367,11 +368,12 @@ class PartitionIndex:
         self._known += taken.values()
         self._unread = [one for one in self._unread if one.file_id not in taken]
 
-    def _slice_keys(self, file_slice: FileSlice, known: SliceKeys | None) -> SliceKeys | None:
-        """Return the keys of a slice; what is *known* of an earlier state is not read again.
+    def _slice_keys(self, file_slice: FileSlice) -> SliceKeys | None:
+        """Return the keys of a slice; what is kept of an earlier state is not read again.
 
         Returns None if a log file has blocks of another instant than its name has: whether they count may change later.
         """
+        known = None if self._kept is None else self._kept.known(file_slice)
         further = file_slice.log_files if known is None else known.logs_after(file_slice)
         keys, deleted = [no_keys()], [no_keys()]
         for log in further:
@@ -397,7 +399,7 @@ class PartitionIndex:
                 yield batch.column(0) if virtual is None else virtual.of_rows(batch)
 
     def _read(self, slices: Sequence[FileSlice], *, among: pa.Array | None = None) -> KnownKeys:
-        every = self._of_each(lambda one: self._keys_of(one, among=among), slices)
+        every = self._of_each(partial(self._keys_of, among=among), slices)
         return KnownKeys({one.file_id: keys for one, keys in zip(slices, every, strict=True)})
 
     def _of_each(self, read: Callable[[T], Result], given: Sequence[T]) -> Iterator[Result]:
