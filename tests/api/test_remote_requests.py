@@ -15,10 +15,10 @@ import pyarrow as pa
 import pytest
 
 from hudiformat import Table, create_table, open_storage, open_table
-from hudiformat.errors import UnsupportedFeatureError
+from hudiformat.errors import StorageError, UnsupportedFeatureError
 from hudiformat.storage.protocol import Capabilities
 from tests.effort import sample
-from tests.requests import RecordingStorage
+from tests.requests import RecordingStorage, nothing
 
 pytestmark = [pytest.mark.unmeasured, pytest.mark.filterwarnings("ignore::hudiformat.errors.HudiFormatWarning")]
 
@@ -143,3 +143,32 @@ def test_partitions_are_not_asked_for_one_after_the_other(name: str, options: st
     except UnsupportedFeatureError:
         return  # as the compaction of a copy-on-write table, or the clustering of one with buckets
     assert many <= few + 2
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("count", [1, 6])
+def test_a_request_that_fails_in_a_thread_fails_the_write(kind: str, count: int, tmp_path: Path) -> None:
+    """Of twelve partitions, several are being written when the request fails; others have not begun."""
+    create_table(
+        tmp_path, name="t", schema=SCHEMA, record_key=["k"], ordering=["ts"], partition_by=["p"], table_type=kind
+    )
+    open_table(tmp_path).insert(rows(12, "a", 1))
+    remote = Remote(tmp_path)
+    table, made = open_table(remote), 0
+
+    def fail(number: int) -> None:
+        nonlocal made
+        if remote.requests[number].kind == "open_new" and remote.requests[number].is_of_data:
+            made += 1
+            if made >= count:
+                raise StorageError("the store is gone")
+
+    remote.before = fail
+    with pytest.raises(StorageError, match="the store is gone"):
+        table.upsert(rows(12, "a", 2))
+    remote.before = nothing
+    again = open_table(tmp_path)
+    assert again.snapshot(columns=["ts"])["ts"].to_pylist() == [1] * 36
+    again.upsert(rows(12, "a", 3))
+    assert again.snapshot(columns=["ts"])["ts"].to_pylist() == [3] * 36
+    assert list(again.verify()) == []
