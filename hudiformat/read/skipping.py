@@ -106,9 +106,19 @@ class PartitionPruner:
     def entering(self, folders: Sequence[str]) -> list[str]:
         """Return those of *folders* that can be a partition of :meth:`holding`, or have one below them."""
         depth = len(self.columns.fields) - 1
-        whole = [folder for folder in folders if self.columns.escaped and folder.count("/") == depth]
-        gone = set(whole).difference(self.holding(whole))
+        if self.columns.escaped:
+            told = [folder for folder in folders if folder.count("/") == depth]
+            gone = set(told).difference(self.holding(told))
+        else:
+            below = {folder: found for folder in folders if (found := self._cases_below(folder))}
+            flags = iter(can_match(self.filter, self.schema, [case for cases in below.values() for case in cases]))
+            may_have = {folder for folder, cases in below.items() if any([*islice(flags, len(cases))])}
+            told = [folder for folder in below if folder not in may_have]
+            gone = set(told).difference(self.holding(told))
         return [folder for folder in folders if folder not in gone]
+
+    def _cases_below(self, folder: str) -> list[pc.Expression]:
+        return self.columns.cases_below(folder, self.schema) if self._uses_paths else []
 
     def condition_of(self, path: str) -> pc.Expression | None:
         """Return the one condition that the path implies for all rows of the partition; None if there is no such."""

@@ -111,6 +111,21 @@ class PartitionColumns:
         found = [_conjunction(case) for case in product(*by_field)]
         return found if len(found) <= _MOST_CASES else []
 
+    def cases_below(self, folder: str, schema: pa.Schema) -> list[pc.Expression]:
+        """Return conditions of which one is true for each row of partitions inside *folder*; none if it tells nothing.
+
+        A single text with slashes makes such folders; by the option for slashes they are hyphens in the column.  What
+        begins with ``2024/`` or ``2024-`` is at least ``2024-`` and below ``20240``.
+        """
+        name = self.fields[0] if len(self.fields) == 1 else ""
+        if name not in self.from_path or schema.get_field_index(name) < 0:
+            return []
+        kind = schema.field(name).type
+        if not (pat.is_string(kind) or pat.is_large_string(kind)):
+            return []
+        bounds = [(pa.scalar(f"{text}-", kind), pa.scalar(f"{text}0", kind)) for text in self._spellings(folder)]
+        return [(pc.field(name) >= lowest) & (pc.field(name) < end) for lowest, end in bounds]
+
     def made_of(self, name: str, values: Iterable[str]) -> frozenset[str] | None:
         """Return the texts of paths that the key generator makes of *values*, which the column *name* has as texts.
 

@@ -12,6 +12,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from hudiformat import SchemaError, Table, open_table
 from hudiformat.conditions.filters import as_filter
@@ -22,6 +24,7 @@ from hudiformat.read.skipping import PartitionPruner
 from hudiformat.schema.partition_columns import PartitionColumns
 from hudiformat.storage.local import LocalStorage
 from hudiformat.storage.protocol import FileInfo
+from tests.effort import BUSY, examples
 from tests.tables import GoldenTable, multiset, new_table, rows
 
 P, YEAR, KEY = pc.field("p"), pc.field("year"), pc.field("k")
@@ -74,6 +77,61 @@ def test_only_a_whole_path_without_slashes_in_values_can_be_left_out_unseen() ->
     assert pruner.entering(["b", "b/2023", "a/2023"]) == ["b", "a/2023"]
     unsure = PartitionPruner(columns(escaped=False), SHOWN, P == "a")
     assert unsure.entering(["b/2023"]) == ["b/2023"]
+
+
+@pytest.mark.parametrize(
+    ("filter_", "left"),
+    [
+        (P == "2024/01/02", ["2024", "p=2024"]),
+        (P == "2024-01-02", ["2024", "p=2024"]),
+        (P == "2024", ["2024", "p=2024"]),
+        (P >= "2024/06", ["2024", "2025", "a%2Fb", "ab", "p=2024"]),
+        (P < "2024", ["2023"]),
+        (P.isin(["a/b", "2025x"]), ["a%2Fb"]),
+        (P == "a/b/c", ["a%2Fb"]),
+        (P.is_null(), []),
+        (KEY == "x", ["2023", "2024", "2025", "a%2Fb", "ab", "p=2024"]),
+    ],
+    ids=str,
+)
+def test_a_text_with_slashes_is_looked_for_in_the_folders_that_it_begins_with(
+    filter_: pc.Expression, left: list[str]
+) -> None:
+    pruner = PartitionPruner(PartitionColumns(("p",), frozenset(), escaped=False, dropped=False), SHOWN, filter_)
+    assert pruner.entering(["2023", "2024", "2025", "a%2Fb", "ab", "p=2024"]) == left
+
+
+VALUES = (
+    "a",
+    "a/b",
+    "a-b",
+    "a.b",
+    "ab",
+    "a0",
+    "a/b-c",
+    "2024/01/02",
+    "2024",
+    "2024/01",
+    "2023/12/31",
+    "p=x/y",
+    "%41/x",
+)
+CUTS = (*VALUES, "a/", "a-", "2024-", "2024/0", "2024-01", "", "zz")
+
+
+@given(st.sampled_from(CUTS), st.sampled_from(["=", "<", ">=", ">", "!="]))
+@settings(max_examples=examples(200), suppress_health_check=BUSY)
+def test_folders_that_are_not_listed_have_no_row_that_is_asked_for(value: str, operator: str) -> None:
+    """Of each value: whether its folder, and those above it, are entered if the filter is true for it."""
+    filter_ = as_filter([("p", {"=": "=="}.get(operator, operator), value)], SHOWN)
+    columns_ = PartitionColumns(("p",), frozenset(), escaped=False, dropped=False)
+    pruner = PartitionPruner(columns_, SHOWN, filter_)
+    true_for = pa.table({"p": list(VALUES)}).filter(filter_)["p"].to_pylist()
+    for one in true_for:
+        for prefix in ("", "p="):
+            parts = f"{prefix}{one}".split("/")
+            above = ["/".join(parts[:count]) for count in range(1, len(parts) + 1)]
+            assert pruner.entering(above) == above
 
 
 class Listed(LocalStorage):
