@@ -104,7 +104,7 @@ def test_links_at_the_top_of_the_repository_lead_somewhere(name: str) -> None:
 def test_figures_in_words_are_in_the_results(name: str) -> None:
     results = RESULTS.read_text("utf-8")
     text = (ROOT / name).read_text("utf-8")
-    assert "| hudi-rs | 0.97 to 8.6 |" in text
-    assert "| 0.97 / 1.65 / 8.6 x |" in results
+    assert "| hudi-rs | 1.5 to 11 |" in text
+    assert "| 1.53 / 2.58 / 10.9 x |" in results
     assert "| Hudi on Spark | 2.4 to 3.5, 6.2 to 8.3, 3.1 to 4.4 |" in text
     assert "| Hudi on Spark | 2.4 / 7.1 / 4.4 x; 3.5 / 8.3 / 3.5 x; 3.2 / 6.2 / 3.1 x; 3.3 / 6.4 / 3.9 x |" in results
