@@ -15,7 +15,6 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -23,26 +22,12 @@ from rich.console import Console
 from rich.table import Table as RichTable
 
 import hudiformat as hf
-from hudiformat.storage.protocol import Capabilities
-from tests.requests import RecordingStorage
+from tests.requests import RemoteStorage
 
 SCHEMA = pa.schema([("k", pa.string()), ("ts", pa.int64()), ("p", pa.string()), ("v", pa.int64())])
 KINDS = ("COPY_ON_WRITE", "MERGE_ON_READ")
 _EACH = 5
 _IN_MEMORY = Path("/dev/shm")
-
-
-class Remote(RecordingStorage):
-    """A folder that cannot be mapped, and that answers after some seconds."""
-
-    def __init__(self, folder: Path, seconds: float) -> None:
-        super().__init__(hf.open_storage(str(folder)), before=lambda _: time.sleep(seconds))
-
-    @property
-    def capabilities(self) -> Capabilities:
-        """What a remote storage can do."""
-        near = self.storage.capabilities
-        return replace(near, map=False, append=False, sync=False, sync_together=False, rename=False, reopen=False)
 
 
 def rows(partitions: int, prefix: str, ts: int) -> pa.Table:
@@ -82,7 +67,8 @@ def measure(partitions: int, seconds: float, kind: str) -> dict[str, tuple[float
             partition_by=["p"],
             table_type=kind,
         )
-        storage, found = Remote(folder, seconds), {}
+        near, found = hf.open_storage(str(folder)), {}
+        storage = RemoteStorage(near, before=lambda _: time.sleep(seconds))
         for name, run in operations(partitions, kind).items():
             table = hf.open_table(storage)
             storage.clear()

@@ -13,7 +13,7 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 import pyarrow as pa
@@ -154,3 +154,12 @@ def summary(requests: Iterable[Request]) -> str:
     lines = [f"{number:4} {request}" for number, request in enumerate(made)]
     kinds = Counter(request.kind for request in made)
     return "\n".join([*lines, ", ".join(f"{count} {kind}" for kind, count in kinds.most_common())])
+
+
+class RemoteStorage(RecordingStorage):
+    """The same with what a remote storage can do: files cannot be mapped, renamed or written further, nor be synced."""
+
+    @property
+    def capabilities(self) -> Capabilities:
+        near = self.storage.capabilities
+        return replace(near, map=False, append=False, sync=False, sync_together=False, rename=False, reopen=False)

@@ -8,7 +8,6 @@ from __future__ import annotations
 import shutil
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -16,9 +15,8 @@ import pytest
 
 from hudiformat import Table, create_table, open_storage, open_table
 from hudiformat.errors import StorageError, UnsupportedFeatureError
-from hudiformat.storage.protocol import Capabilities
 from tests.effort import sample
-from tests.requests import RecordingStorage, nothing
+from tests.requests import RemoteStorage, nothing
 
 pytestmark = [pytest.mark.unmeasured, pytest.mark.filterwarnings("ignore::hudiformat.errors.HudiFormatWarning")]
 
@@ -96,8 +94,8 @@ OPERATIONS: Mapping[str, Callable[[Table, int], object]] = {
 EVERY = [(name, options, kind) for name in OPERATIONS for options in OPTIONS for kind in KINDS]
 
 
-class Remote(RecordingStorage):
-    """A storage that cannot map files, which counts the requests of the thread that it is made by."""
+class Remote(RemoteStorage):
+    """A remote storage that counts the requests of the thread that it is made by."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__(open_storage(str(folder)), before=self._note)
@@ -106,11 +104,6 @@ class Remote(RecordingStorage):
 
     def _note(self, _number: int) -> None:
         self.own += threading.current_thread() is self._thread
-
-    @property
-    def capabilities(self) -> Capabilities:
-        near = self.storage.capabilities
-        return replace(near, map=False, append=False, sync=False, sync_together=False, rename=False, reopen=False)
 
 
 def own_requests(folder: Path, name: str, options: Mapping[str, str], kind: str, partitions: int) -> int:
@@ -136,7 +129,7 @@ def own_requests(folder: Path, name: str, options: Mapping[str, str], kind: str,
     return remote.own
 
 
-@pytest.mark.parametrize(("name", "options", "kind"), sample(EVERY, of=8))
+@pytest.mark.parametrize(("name", "options", "kind"), sample(EVERY, of=16))
 def test_partitions_are_not_asked_for_one_after_the_other(name: str, options: str, kind: str, tmp_path: Path) -> None:
     try:
         few, many = (own_requests(tmp_path / "t", name, OPTIONS[options], kind, count) for count in (4, 10))

@@ -124,6 +124,7 @@ CUTS = (*VALUES, "a/", "a-", "2024-", "2024/0", "2024-01", "", "zz")
 def test_folders_that_are_not_listed_have_no_row_that_is_asked_for(value: str, operator: str) -> None:
     """Of each value: whether its folder, and those above it, are entered if the filter is true for it."""
     filter_ = as_filter([("p", {"=": "=="}.get(operator, operator), value)], SHOWN)
+    assert filter_ is not None
     columns_ = PartitionColumns(("p",), frozenset(), escaped=False, dropped=False)
     pruner = PartitionPruner(columns_, SHOWN, filter_)
     true_for = pa.table({"p": list(VALUES)}).filter(filter_)["p"].to_pylist()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,19 +10,11 @@ import pytest
 
 from hudiformat import open_storage
 from hudiformat.errors import StorageError
-from hudiformat.storage.protocol import Capabilities, Storage
+from hudiformat.storage.protocol import Storage
 from hudiformat.storage.side_by_side import side_by_side
-from tests.requests import RecordingStorage
+from tests.requests import RemoteStorage
 
 pytestmark = pytest.mark.unmeasured
-
-
-class Far(RecordingStorage):
-    """A storage that cannot map files: a remote one."""
-
-    @property
-    def capabilities(self) -> Capabilities:
-        return replace(self.storage.capabilities, map=False)
 
 
 @pytest.fixture
@@ -38,7 +29,7 @@ def test_calls_to_a_remote_storage_are_made_at_the_same_time(near: Storage) -> N
         together.wait(30)  # for all five, or the barrier breaks
         return number * number
 
-    assert list(side_by_side(Far(near), call, range(5), at_once=5)) == [0, 1, 4, 9, 16]
+    assert list(side_by_side(RemoteStorage(near), call, range(5), at_once=5)) == [0, 1, 4, 9, 16]
 
 
 def test_calls_to_a_local_storage_are_made_when_their_results_are_asked_for(near: Storage) -> None:
@@ -50,7 +41,7 @@ def test_calls_to_a_local_storage_are_made_when_their_results_are_asked_for(near
 
 def test_no_more_results_wait_than_calls_are_made_at_a_time(near: Storage) -> None:
     given = iter(range(100))
-    results: Any = side_by_side(Far(near), lambda number: number, given, at_once=4)
+    results: Any = side_by_side(RemoteStorage(near), lambda number: number, given, at_once=4)
     assert [next(results) for _ in range(3)] == [0, 1, 2]
     assert next(given) <= 7
     results.close()
@@ -62,7 +53,7 @@ def test_an_error_comes_in_place_of_its_result(near: Storage) -> None:
             raise StorageError("there is no file 2", path="2")
         return number
 
-    results: Any = side_by_side(Far(near), call, range(20), at_once=8)
+    results: Any = side_by_side(RemoteStorage(near), call, range(20), at_once=8)
     assert [next(results), next(results)] == [0, 1]
     with pytest.raises(StorageError, match="there is no file 2"):
         next(results)
