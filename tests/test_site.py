@@ -106,5 +106,6 @@ def test_figures_in_words_are_in_the_results(name: str) -> None:
     text = (ROOT / name).read_text("utf-8")
     assert "| hudi-rs | 1.5 to 11 |" in text
     assert "| 1.53 / 2.58 / 10.9 x |" in results
+    assert "| Hudi on Spark; Delta Lake | 2.9 to 4.5, 1.5 to 3.1; 0.5 to 0.8, 0.3 to 2.1 |" in text
     assert "| Hudi on Spark | 2.4 to 3.5, 6.2 to 8.3, 3.1 to 4.4 |" in text
     assert "| Hudi on Spark | 2.4 / 7.1 / 4.4 x; 3.5 / 8.3 / 3.5 x; 3.2 / 6.2 / 3.1 x; 3.3 / 6.4 / 3.9 x |" in results
