@@ -129,7 +129,7 @@ def own_requests(folder: Path, name: str, options: Mapping[str, str], kind: str,
     return remote.own
 
 
-@pytest.mark.parametrize(("name", "options", "kind"), sample(EVERY, of=16))
+@pytest.mark.parametrize(("name", "options", "kind"), sample(EVERY, of=24))
 def test_partitions_are_not_asked_for_one_after_the_other(name: str, options: str, kind: str, tmp_path: Path) -> None:
     try:
         few, many = (own_requests(tmp_path / "t", name, OPTIONS[options], kind, count) for count in (4, 10))
