@@ -26,7 +26,7 @@ from hudiformat.metadata_table.record_locations import RecordLocation, decode_lo
 from hudiformat.metadata_table.updates import file_groups_of
 from hudiformat.storage.folder import FolderStorage
 from hudiformat.storage.protocol import Storage
-from hudiformat.storage.side_by_side import side_by_side
+from hudiformat.storage.threads import side_by_side
 from hudiformat.timeline.config_files import METADATA_FOLDER
 from hudiformat.timeline.table_config import TableConfig
 from hudiformat.timeline.timeline import Timeline

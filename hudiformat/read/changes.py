@@ -42,14 +42,13 @@ from hudiformat.read.incremental import Write
 from hudiformat.read.skipping import filter_batch
 from hudiformat.schema.meta_fields import FILE_NAME
 from hudiformat.storage.protocol import FileInfo, Storage
-from hudiformat.storage.side_by_side import side_by_side
+from hudiformat.storage.threads import FILE_GROUPS, side_by_side
 from hudiformat.timeline.commit_metadata import CommitMetadata, WriteStat
 from hudiformat.timeline.table_config import TableConfig
 from hudiformat.timeline.timeline import Instant
 
 T = TypeVar("T")
 
-_AT_ONCE = 8
 _ESCAPES = re.compile(r"\\(?:u([0-9a-f]{4})|.)")
 _ESCAPED_BY_AVRO = re.compile("[\x7f-\x9f\u2000-\u20ff]")
 
@@ -251,7 +250,7 @@ class ChangeReader:
     def _of_each(self, read: Callable[[T], list[_Change]], given: Iterable[T]) -> Iterator[list[_Change]]:
         """Yield what *read* returns for each of *given*; of a remote storage several are read at a time."""
         in_turn = self.reader.merger is not None
-        return map(read, given) if in_turn else side_by_side(self.storage, read, given, at_once=_AT_ONCE)
+        return map(read, given) if in_turn else side_by_side(self.storage, read, given, at_once=FILE_GROUPS)
 
     def _read_change_logs(self, partition: str, stat: WriteStat, instant: Instant) -> list[_Change]:
         """Return the changes that a write's change-data logs record.

@@ -10,7 +10,7 @@ from hudiformat.file_group.slices import FileSlice
 from hudiformat.read.explanation import FOOTER, PARTITION_PATH, ExplainedSlice, ScanExplanation
 from hudiformat.read.scan import SliceQuery
 from hudiformat.read.skipping import PartitionPruner, skipped_by_index
-from hudiformat.storage.side_by_side import side_by_side
+from hudiformat.storage.threads import side_by_side
 from hudiformat.table.state import TableState
 
 

@@ -21,7 +21,7 @@ from hudiformat.read.explanation import ScanExplanation
 from hudiformat.read.skipping import filter_batch
 from hudiformat.schema.meta_fields import COMMIT_TIME
 from hudiformat.storage.protocol import Storage
-from hudiformat.storage.side_by_side import side_by_side
+from hudiformat.storage.threads import FILE_GROUPS, side_by_side
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -32,8 +32,6 @@ Batches: TypeAlias = Generator[pa.RecordBatch, None, None]
 _SHOWN = 8
 """Number of columns that the repr of a scan names."""
 
-_MOST_THREADS, _REMOTE_THREADS = 8, 8
-"""The most slices that are read at the same time; those of a remote storage mostly wait for it."""
 _HELD = 32 << 20
 """Bytes of rows of each slice that are read before it is its turn."""
 _SMALL, _MOST_SMALL = 1 << 20, 64
@@ -218,7 +216,7 @@ class SliceQuery:
             shown = pa.Table.from_batches([rows for rows, _ in pairs], self.schema)
             return shown, pa.Table.from_batches([rows for _, rows in pairs], self.stored_schema)
 
-        yield from map(read, slices) if self._in_turn else side_by_side(storage, read, slices, at_once=_REMOTE_THREADS)
+        yield from map(read, slices) if self._in_turn else side_by_side(storage, read, slices, at_once=FILE_GROUPS)
 
     def prepare(self, *, stored: Sequence[str] = ()) -> SliceScan:
         """Return what is read of each slice: the columns of the query and of its conditions, before these are applied.
@@ -264,9 +262,9 @@ class SliceQuery:
     def _bounds(self, storage: Storage, *, keeps_all: bool) -> Bounds:
         """Return how many slices are read at the same time."""
         reader = self.reader
-        most = pa.cpu_count() if storage.capabilities.map else _REMOTE_THREADS
+        most = pa.cpu_count() if storage.capabilities.map else FILE_GROUPS
         return Bounds(
-            threads=1 if self._in_turn else min(most, _MOST_THREADS),
+            threads=1 if self._in_turn else min(most, FILE_GROUPS),
             cost=reader.merge_memory,
             held=None if keeps_all else _HELD,
             together=_MOST_SMALL if storage.capabilities.map else 1,

@@ -24,7 +24,7 @@ from hudiformat.report.layout import layout_of
 from hudiformat.report.log_blocks import MOST_SLICES, blocks_of, largest_log_slices
 from hudiformat.report.outlook import prospects_of, services_of
 from hudiformat.storage.protocol import FileInfo
-from hudiformat.storage.side_by_side import side_by_side
+from hudiformat.storage.threads import side_by_side
 from hudiformat.table.executor import Result
 from hudiformat.table.options.values import WriteOptions
 from hudiformat.table.state import TableContext, TableState

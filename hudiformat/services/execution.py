@@ -20,8 +20,6 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-import pyarrow as pa
-
 from hudiformat.errors import CorruptTableError, HudiFormatError, StorageError
 from hudiformat.file_group.bootstrap.sources import source_uri
 from hudiformat.file_group.slices import BaseFile, FileSlice, LogFile
@@ -32,6 +30,7 @@ from hudiformat.read.ahead import Part as InThread
 from hudiformat.schema.internal_schema import LATEST_SCHEMA
 from hudiformat.storage.opening import open_storage
 from hudiformat.storage.protocol import Storage
+from hudiformat.storage.threads import threads_for
 from hudiformat.table.executor import TaskAttempt
 from hudiformat.table.schema_files import internal_schema_of, schema_history
 from hudiformat.table.state import TableContext, TableState
@@ -152,7 +151,6 @@ def claim_service(state: TableState, instant: Instant, undo: ExitStack) -> Servi
 
 _LOG_BYTES = "TOTAL_LOG_FILES_SIZE"
 _MIB = 1024 * 1024
-_MOST_THREADS = 8
 _BASE_COST, _LOG_COST = 2, 4
 """Bytes in memory for each byte of a base file, of which a row group is decoded and written, and of log files."""
 _TOKENS = 1 << 31
@@ -181,8 +179,7 @@ def run_parts(
         yield from part(writing, context.storage, WriteToken(number, 0, claimed.attempt))
 
     if context.runs_elsewhere is None or len(parts) <= 1:
-        most = min(pa.cpu_count(), _MOST_THREADS) if context.storage.capabilities.map else _MOST_THREADS
-        threads = 1 if context.merger is not None or len(parts) <= 1 else most
+        threads = 1 if context.merger is not None or len(parts) <= 1 else threads_for(context.storage)
         bounds = Bounds(threads=threads, cost=state.options.merge_memory, held=None)
         here = [InThread(partial(run_here, *one), cost) for one, cost in zip(enumerate(parts), costs, strict=True)]
         yield from read_in_order(here, bounds, lambda _: 0)

@@ -37,7 +37,7 @@ from hudiformat.services.execution import (
 )
 from hudiformat.services.service_result import ServiceResult, commits_result
 from hudiformat.storage.protocol import Storage
-from hudiformat.storage.side_by_side import side_by_side
+from hudiformat.storage.threads import FILE_GROUPS, side_by_side
 from hudiformat.table.options.values import Operation
 from hudiformat.table.state import TableContext, TableState
 from hudiformat.table.support import refuse_unwritable
@@ -54,7 +54,6 @@ from hudiformat.write.commit.publishing import announce
 from hudiformat.write.commit.transaction import Commit
 from hudiformat.write.handles.append import AppendHandle, delete_ordering
 
-_READ_AT_ONCE = 8
 _SERVICE, _LOG_COMPACT = "log-compaction", "LOG_COMPACT"
 _STRATEGY = CompactionStrategy("org.apache.hudi.table.action.compact.LogCompactionExecutionHelper", {}, 1)
 
@@ -135,7 +134,7 @@ def _choose(state: TableState) -> Iterator[FileSlice]:
         return not is_partial and len(blocks) >= state.options.services.log_compaction_blocks
 
     slices = list(mergeable_slices(state))
-    return compress(slices, side_by_side(state.storage, is_worth, slices, at_once=_READ_AT_ONCE))
+    return compress(slices, side_by_side(state.storage, is_worth, slices, at_once=FILE_GROUPS))
 
 
 def _blocks(storage: Storage, file_slice: FileSlice, visibility: Visibility) -> list[LogBlock]:

@@ -29,7 +29,7 @@ from hudiformat.naming.instants import next_instant
 from hudiformat.schema.internal_schema import LATEST_SCHEMA
 from hudiformat.schema.table_schema import TableSchema
 from hudiformat.storage.protocol import FileInfo, Storage
-from hudiformat.storage.side_by_side import side_by_side
+from hudiformat.storage.threads import side_by_side
 from hudiformat.table.cache import TableCache
 from hudiformat.table.effective import without_restored_writes
 from hudiformat.table.executor import Executor, Given, Result, TaskAttempt

@@ -35,9 +35,9 @@ from hudiformat.schema.evolution import SCHEMA_ON_READ, WIDEN_DECIMALS, wider_de
 from hudiformat.schema.meta_fields import check_delete_column
 from hudiformat.schema.table_schema import RowKeys, SchemaChange, TableSchema, as_reader, field_type
 from hudiformat.schema.time_labels import unit_of
-from hudiformat.storage.closing import FileCloser
 from hudiformat.storage.opening import open_storage
 from hudiformat.storage.protocol import Storage
+from hudiformat.storage.threads import FileCloser, threads_for
 from hudiformat.table.cache import TableCache
 from hudiformat.table.options.values import Operation, SortMode
 from hudiformat.table.state import TableState
@@ -64,7 +64,6 @@ _PANDAS = b"pandas"
 _MOST_DIGITS = 38
 """The digits of a decimal that Polars gives every column of Decimals."""
 _LOCAL_TOKEN = WriteToken(0, 0, 0)
-_MOST_THREADS = 8
 _MANY_PARTITIONS = 32
 """Of so many new partitions, the metadata files are synced together with the data files."""
 
@@ -470,9 +469,7 @@ def local_task(
 ) -> WriteTask:
     """Return the only task of a write in this process; *cache* has the keys of files from earlier writes."""
     storage = open_storage(plan.root) if storage is None else storage
-    is_far = not storage.capabilities.map  # threads then wait for answers, and need no cores
-    threads = _MOST_THREADS if is_far else min(pa.cpu_count(), _MOST_THREADS)
-    return WriteTask(plan, _LOCAL_TOKEN, storage=storage, cache=cache, threads=threads, limits=limits)
+    return WriteTask(plan, _LOCAL_TOKEN, storage=storage, cache=cache, threads=threads_for(storage), limits=limits)
 
 
 def _sort_by_key(rows: KeyedRows) -> KeyedRows:

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from hudiformat.storage.closing import BackgroundCalls
+from hudiformat.storage.threads import BackgroundCalls
 
 
 @pytest.mark.parametrize("apart", [True, False])

@@ -13,8 +13,8 @@ import pytest
 
 from hudiformat.errors import StorageError
 from hudiformat.storage import local
-from hudiformat.storage.closing import FileCloser
 from hudiformat.storage.local import LocalStorage
+from hudiformat.storage.threads import FileCloser
 from tests.faults import FaultyStorage
 
 T = TypeVar("T")

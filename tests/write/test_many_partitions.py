@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from hudiformat import DataError, Table
-from hudiformat.storage.closing import FileCloser
+from hudiformat.storage.threads import FileCloser
 from tests.fire.memory import FakeTime, MemoryStorage
 from tests.fire.scenes import Kind, new_table, table_in
 from tests.fire.scenes import rows as rows_of_scene

@@ -15,8 +15,8 @@ from hudiformat.naming.instants import format_instant
 from hudiformat.services.leftovers import OLD, is_old, temporary_files
 from hudiformat.storage.folder import FolderStorage
 from hudiformat.storage.protocol import FileInfo, Storage
-from hudiformat.storage.side_by_side import side_by_side
 from hudiformat.storage.spill_folders import find_old_spill_folders
+from hudiformat.storage.threads import side_by_side
 from hudiformat.table.state import TableState
 from hudiformat.timeline.config_files import MARKER_FOLDER, METADATA_FOLDER, has_table
 from hudiformat.timeline.timeline import Timeline

@@ -11,7 +11,7 @@ from hudiformat.codec.log.reader import LogReader
 from hudiformat.codec.log.verify import FindingKind, scan_findings
 from hudiformat.errors import CorruptTableError, HudiFormatError, StorageError, UnsupportedFeatureError
 from hudiformat.storage.protocol import Storage
-from hudiformat.storage.side_by_side import side_by_side
+from hudiformat.storage.threads import side_by_side
 from hudiformat.table.state import TableState
 from hudiformat.timeline.archive.archive_log import archive_log_paths, decode_archive_block
 from hudiformat.timeline.archive.history import latest_manifest, read_history_file

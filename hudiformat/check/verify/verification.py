@@ -34,7 +34,7 @@ from hudiformat.progress import Bar, no_bar
 from hudiformat.schema.internal_schema import SchemaHistory
 from hudiformat.storage.opening import open_storage
 from hudiformat.storage.protocol import FileInfo, Storage
-from hudiformat.storage.side_by_side import side_by_side
+from hudiformat.storage.threads import side_by_side
 from hudiformat.table.schema_files import schema_history
 from hudiformat.table.state import TableContext, TableState
 from hudiformat.timeline.commit_metadata import WriteStat

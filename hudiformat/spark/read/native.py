@@ -27,7 +27,7 @@ from hudiformat.spark.write.batches import list_files_by_few_tasks
 from hudiformat.spark.write.lookup.tagging import quote
 from hudiformat.spark.write.schema import has_time_of_day, spark_schema
 from hudiformat.storage.protocol import Storage
-from hudiformat.storage.side_by_side import side_by_side
+from hudiformat.storage.threads import side_by_side
 
 
 def pruning(spark: SparkSession, condition: str, every: pa.Schema) -> pc.Expression | None:

@@ -9,7 +9,6 @@ of 100,000 commits would have some ten thousand files, and each archiving would 
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, count, groupby
@@ -20,7 +19,7 @@ from hudiformat.codec.log.content.parquet_data import encode_parquet
 from hudiformat.errors import OptionError
 from hudiformat.storage.folder import FolderStorage
 from hudiformat.storage.protocol import Storage
-from hudiformat.storage.side_by_side import side_by_side
+from hudiformat.storage.threads import for_each
 from hudiformat.timeline.archive.archive_log import read_archive_logs, write_archive_log
 from hudiformat.timeline.archive.archived import ArchivedInstant, InstantFiles
 from hudiformat.timeline.archive.history import (
@@ -203,7 +202,7 @@ def archive_instants(
             yield instant_path(config, instant)
 
     pending = chain.from_iterable(files.pending for files in groups)
-    deque(side_by_side(storage, storage.delete, confirmed_paths(pending)), maxlen=0)
+    for_each(storage, storage.delete, confirmed_paths(pending))
     for path in confirmed_paths(files.completed for files in groups):
         storage.delete(path)
     marked = {entry.name for entry in storage.list(MARKER_FOLDER)}

@@ -22,7 +22,7 @@ from hudiformat.codec.log.content.parquet_data import encode_parquet, read_row_c
 from hudiformat.errors import CorruptTableError, StorageError
 from hudiformat.naming.checks import check_path_in_table
 from hudiformat.storage.protocol import Storage
-from hudiformat.storage.side_by_side import side_by_side
+from hudiformat.storage.threads import side_by_side
 from hudiformat.timeline.archive.archived import ArchivedInstant, InstantFiles, parse_archived_instant
 from hudiformat.timeline.cleans import CleanerPlan
 from hudiformat.timeline.contents import Metadata, Plan, decode_content, encode_content

@@ -27,8 +27,8 @@ from hudiformat.naming.instants import METADATA_BOOTSTRAP
 from hudiformat.progress import Progress
 from hudiformat.schema.meta_fields import META_FIELDS, add_meta_columns, meta_schema
 from hudiformat.schema.table_schema import RowKeys
-from hudiformat.storage.closing import FileCloser
 from hudiformat.storage.protocol import Storage
+from hudiformat.storage.threads import FileCloser
 from hudiformat.table.options.values import WriteOptions
 from hudiformat.timeline.commit_metadata import WriteStat
 from hudiformat.timeline.table_config import TableConfig

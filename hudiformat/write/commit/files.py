@@ -11,7 +11,6 @@ HoodieWriteMergeHandle.close.
 from __future__ import annotations
 
 import pickle
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -24,9 +23,8 @@ from hudiformat.file_group.partitions import list_partitions
 from hudiformat.file_group.slices import FileSlice, LogFile
 from hudiformat.naming.file_names import BaseFileName, LogFileName, WriteToken, base_name, join_path, parse_data_file
 from hudiformat.naming.instants import is_instant
-from hudiformat.storage.closing import FileCloser, sync_and_close
 from hudiformat.storage.protocol import OutputFile, Storage
-from hudiformat.storage.side_by_side import side_by_side
+from hudiformat.storage.threads import FileCloser, for_each, side_by_side, sync_and_close
 from hudiformat.timeline.commit_metadata import (
     CommitMetadata,
     IndexedFile,
@@ -140,7 +138,7 @@ def refuse_finished_write(storage: Storage, config: TableConfig, instant: str, s
 def delete_traces(storage: Storage, instant: str) -> None:
     """Delete the partitions that an instant has just created and whose files are deleted, and its markers."""
     without_data = [path for path, files in list_partitions(storage) if len(files) <= 1]
-    deque(side_by_side(storage, lambda path: leave_partition(storage, path, instant), without_data), maxlen=0)
+    for_each(storage, lambda path: leave_partition(storage, path, instant), without_data)
     _delete_rings(storage, instant, RINGS_FOLDER)
     delete_markers(storage, instant)
 
@@ -174,7 +172,7 @@ def _delete_own(storage: Storage, config: TableConfig, instant: str, paths: Iter
         if _is_of(storage, config, path, instant):
             storage.delete(path)
 
-    deque(side_by_side(storage, delete, paths), maxlen=0)
+    for_each(storage, delete, paths)
 
 
 def _is_of(storage: Storage, config: TableConfig, path: str, instant: str) -> bool:

@@ -22,7 +22,7 @@ from hudiformat.naming.file_names import LogFileName, base_name, parse_data_file
 from hudiformat.naming.instants import next_instant
 from hudiformat.schema.table_schema import TableSchema
 from hudiformat.storage.protocol import Storage, TellsOneThing
-from hudiformat.storage.side_by_side import side_by_side
+from hudiformat.storage.threads import side_by_side
 from hudiformat.table.options.values import Operation
 from hudiformat.table.state import TableState
 from hudiformat.timeline.commit_metadata import CommitMetadata

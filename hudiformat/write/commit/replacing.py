@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 from hudiformat.file_group.slices import build_slices
 from hudiformat.storage.protocol import Storage
-from hudiformat.storage.side_by_side import side_by_side
+from hudiformat.storage.threads import side_by_side
 from hudiformat.table.options.values import Operation
 from hudiformat.write.commit.plan import WritePlan
 

@@ -39,7 +39,7 @@ from hudiformat.schema.meta_fields import (
     without_file_name,
 )
 from hudiformat.schema.table_schema import field_type
-from hudiformat.storage.closing import BackgroundCalls
+from hudiformat.storage.threads import BackgroundCalls
 from hudiformat.table.options.values import Operation
 from hudiformat.table.registered import refuse_lacking_columns
 from hudiformat.timeline.commit_metadata import WriteStat

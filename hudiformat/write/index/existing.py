@@ -12,7 +12,6 @@ In all other cases, a key of the index that no row has any more leads to an upda
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import chain
@@ -28,10 +27,10 @@ from hudiformat.metadata_table.record_locations import RecordLocation
 from hudiformat.metadata_table.record_lookup import NOWHERE, RecordIndex
 from hudiformat.schema.meta_fields import RECORD_KEY
 from hudiformat.storage.protocol import Storage
-from hudiformat.storage.side_by_side import side_by_side
+from hudiformat.storage.threads import FILE_GROUPS, for_each, side_by_side
 from hudiformat.table.options.values import Operation
 from hudiformat.write.commit.plan import WritePlan
-from hudiformat.write.index.tagging import AT_ONCE, PartitionIndex
+from hudiformat.write.index.tagging import PartitionIndex
 from hudiformat.write.rows import Booleans, Integers, group_by_code
 
 NUMBER, PATH, GROUP = "_hudiformat_number", "_hudiformat_path", "_hudiformat_group"
@@ -72,7 +71,7 @@ class ExistingRows:
         paths = self.plan.partitions(self.storage)
         self._list(paths)
         slices = [one for path in paths for one in self._partition(path).slices]
-        yield from chain.from_iterable(side_by_side(self.storage, self._rows_in, slices, at_once=AT_ONCE))
+        yield from chain.from_iterable(side_by_side(self.storage, self._rows_in, slices, at_once=FILE_GROUPS))
 
     def find_in_index(self, record_index: RecordIndex) -> Iterator[IndexedKeys]:
         """Return the keys that *record_index* has, by the file slice that it names."""
@@ -90,12 +89,12 @@ class ExistingRows:
             keys = distinct.take(pa.array(numbers))
             return IndexedKeys(file_slice, numbers, keys, doubtful[numbers] | self._are_deleted(file_slice, keys))
 
-        found = side_by_side(self.storage, look, groups, at_once=AT_ONCE)
+        found = side_by_side(self.storage, look, groups, at_once=FILE_GROUPS)
         return (one for one in found if one is not None)
 
     def _by_index(self, record_index: RecordIndex) -> Iterator[pa.Table]:
         found = self.find_in_index(record_index)
-        yield from chain.from_iterable(side_by_side(self.storage, self._rows_found, found, at_once=AT_ONCE))
+        yield from chain.from_iterable(side_by_side(self.storage, self._rows_found, found, at_once=FILE_GROUPS))
 
     def _rows_found(self, found: IndexedKeys) -> list[pa.Table]:
         file_slice, numbers, _, doubtful = found
@@ -109,7 +108,7 @@ class ExistingRows:
 
     def _list(self, paths: Iterable[str]) -> None:
         """List partitions, those of a remote storage side by side."""
-        deque(side_by_side(self.storage, PartitionIndex.list_files, list(map(self._partition, paths))), maxlen=0)
+        for_each(self.storage, PartitionIndex.list_files, list(map(self._partition, paths)))
 
     def _are_elsewhere(self, codes: Integers, paths: list[str]) -> Booleans:
         """Return which keys have a row in the write for another partition than the index names; all in an insert."""

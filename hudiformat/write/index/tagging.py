@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import AbstractContextManager
@@ -31,7 +30,7 @@ from hudiformat.file_group.slices import BaseFile, FileSlice, KnownSlices, LogFi
 from hudiformat.naming.file_names import base_name, join_path
 from hudiformat.schema.meta_fields import RECORD_KEY
 from hudiformat.storage.protocol import FileInfo, Storage, TellsOneThing
-from hudiformat.storage.side_by_side import side_by_side
+from hudiformat.storage.threads import FILE_GROUPS, for_each, side_by_side
 from hudiformat.table.cache import TableCache
 from hudiformat.table.options.values import REPLACING, DuplicatePolicy, Operation
 from hudiformat.timeline.commit_metadata import WriteStat
@@ -57,8 +56,6 @@ _READ_ROWS = 1 << 18
 T = TypeVar("T")
 Result = TypeVar("Result")
 
-AT_ONCE = 8
-"""Partitions of a remote storage, and slices of one partition, whose keys are read at the same time."""
 _FEW_KEYS = 20_000
 """For so few keys in a batch, a slice is read without keeping its other keys: the next batch may never come."""
 
@@ -126,7 +123,7 @@ class Tagger:
     def list_partitions(self, paths: Iterable[str]) -> None:
         """List the files of partitions that have not been listed yet; those of a remote storage side by side."""
         indexes = [self.partition(path) for path in paths]
-        deque(side_by_side(self._storage, PartitionIndex.list_files, indexes), maxlen=0)
+        for_each(self._storage, PartitionIndex.list_files, indexes)
 
     @property
     def looks_up(self) -> bool:
@@ -160,7 +157,7 @@ class Tagger:
 
         groups = group_by_value(rows.paths)
         in_turn = self._record_index is not None  # which all partitions share
-        located = map(locate, groups) if in_turn else side_by_side(self._storage, locate, groups, at_once=AT_ONCE)
+        located = map(locate, groups) if in_turn else side_by_side(self._storage, locate, groups, at_once=FILE_GROUPS)
         for part, found in located:
             if found is None:
                 yield part
@@ -407,7 +404,7 @@ class PartitionIndex:
 
         One alone is read by this thread, which may be one of several that read partitions.
         """
-        return map(read, given) if len(given) <= 1 else side_by_side(self._storage, read, given, at_once=AT_ONCE)
+        return map(read, given) if len(given) <= 1 else side_by_side(self._storage, read, given, at_once=FILE_GROUPS)
 
     def may_hold(self, file_slice: FileSlice, record_keys: pa.Array) -> bool:
         """Return whether a slice may hold one of *record_keys*, by its footer; log files may hold any key.

@@ -22,7 +22,7 @@ from hudiformat.metadata_table.stat_lookup import statistics_of_files, statistic
 from hudiformat.naming.file_names import base_name, join_path
 from hudiformat.schema.meta_fields import RECORD_KEY
 from hudiformat.storage.protocol import FileInfo
-from hudiformat.storage.side_by_side import side_by_side
+from hudiformat.storage.threads import FILE_GROUPS, side_by_side
 from hudiformat.table.options.values import Operation
 from hudiformat.table.schema_files import schema_history
 from hudiformat.table.state import TableState
@@ -30,7 +30,6 @@ from hudiformat.timeline.cleans import CleanMetadata
 from hudiformat.timeline.commit_metadata import CommitMetadata, WriteStat
 from hudiformat.timeline.rollbacks import RollbackMetadata
 
-_AT_ONCE = 8
 _ADDING = {one.value for one in (Operation.INSERT, Operation.UPSERT, Operation.BULK_INSERT, Operation.DELETE)}
 """Operations that remove no files, except those that they replace by others of the same file group."""
 
@@ -172,7 +171,9 @@ class MetadataChanges:
         reader, storage = self._reader(self.outer.visibility), self.outer.storage
         listed = zip(replaced.items(), self.outer.files_of_each(replaced), strict=True)
         slices = [one for (path, ids), _ in listed for one in self.outer.slices(path) if one.file_id in ids]
-        every = side_by_side(storage, lambda one: keyed_rows(reader, storage, one, columns), slices, at_once=_AT_ONCE)
+        every = side_by_side(
+            storage, lambda one: keyed_rows(reader, storage, one, columns), slices, at_once=FILE_GROUPS
+        )
         yield from zip((one.partition_path for one in slices), every, strict=True)
 
     def _logged_rows(

@@ -27,9 +27,8 @@ from hudiformat.metadata_table.updates import encode_log_blocks, file_groups_of
 from hudiformat.naming.file_names import LogFileName, WriteToken, base_name, join_path, parse_data_file
 from hudiformat.naming.instants import next_instant
 from hudiformat.schema.table_schema import TableSchema
-from hudiformat.storage.closing import FileCloser
 from hudiformat.storage.folder import FolderStorage
-from hudiformat.storage.side_by_side import side_by_side
+from hudiformat.storage.threads import FILE_GROUPS, FileCloser, side_by_side
 from hudiformat.table.options.values import WriteOptions
 from hudiformat.table.state import TableContext, TableState
 from hudiformat.timeline.cleans import CleanMetadata
@@ -44,7 +43,6 @@ from hudiformat.write.metadata.correcting import Correction
 from hudiformat.write.metadata.indexes import indexed_columns, is_of_records, joining_columns, kinds_of
 
 _TOKEN = str(WriteToken(0, 0, 0))
-_AT_ONCE = 8
 _ROLLBACK_SUFFIX = "006"
 """Source: HoodieBackedTableMetadataWriterTableVersionSix.getRollbackOperationSuffix."""
 FILE_ID = "files-0000-0"
@@ -257,7 +255,7 @@ class MetadataTable:
         stats: defaultdict[str, list[WriteStat]] = defaultdict(list)
         with FileCloser(storage, sync=self.outer.options.sync) as files:
             waiting = [one for kind, found in given for one in self._log_files(kind, time, found)]
-            for stat in side_by_side(storage, partial(self._append, time, files), waiting, at_once=_AT_ONCE):
+            for stat in side_by_side(storage, partial(self._append, time, files), waiting, at_once=FILE_GROUPS):
                 stats[stat.partition_path or ""].append(stat)
         written = {partition: tuple(found) for partition, found in stats.items()}
         metadata = CommitMetadata("UPSERT_PREPPED", written, {"schema": schema.avro})

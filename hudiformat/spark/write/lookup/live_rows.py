@@ -18,7 +18,7 @@ from hudiformat.spark.write.lookup.tagging import KEY, PATH, quote
 from hudiformat.spark.write.schema import arrow_schema, spark_schema
 from hudiformat.spark.write.workers import in_task
 from hudiformat.storage.opening import open_storage
-from hudiformat.storage.side_by_side import side_by_side
+from hudiformat.storage.threads import side_by_side
 from hudiformat.write.commit.plan import WritePlan
 from hudiformat.write.index.tagging import PartitionIndex
 

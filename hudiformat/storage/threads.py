@@ -1,22 +1,31 @@
-"""Write and sync files in other threads.
+"""Threads that wait for a storage, and take no processor meanwhile.
 
 Complete files are synced several at a time, which takes a disk hardly longer than one.  Rows are written while the next
-ones are computed.
+ones are computed.  Requests to a remote storage are made side by side.
 """
 
 from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from types import TracebackType
-from typing import Any
+from typing import Any, TypeVar
+
+import pyarrow as pa
 
 from hudiformat.errors import StorageError
 from hudiformat.storage.protocol import OutputFile, Storage, SyncsTogether
 
+Given = TypeVar("Given")
+Result = TypeVar("Result")
+
+FILE_GROUPS = 8
+"""The most file groups that are read or written at a time: each has rows in memory."""
+_REQUESTS = 16
+"""Other requests that are made at a time."""
 _MOST_OPEN = 64
 """The number of files that wait at a time: the number of open files of a process is limited."""
 _MANY = 32
@@ -161,3 +170,40 @@ class BackgroundCalls:
     ) -> None:
         if self._pool is not None:
             self._pool.shutdown(cancel_futures=True)
+
+
+def threads_for(storage: Storage) -> int:
+    """Return how many threads read or write file groups: those of a local storage need a processor each."""
+    return min(pa.cpu_count(), FILE_GROUPS) if storage.capabilities.map else FILE_GROUPS
+
+
+def side_by_side(
+    storage: Storage, function: Callable[[Given], Result], given: Iterable[Given], *, at_once: int = _REQUESTS
+) -> Iterator[Result]:
+    """Yield what *function*, which asks *storage*, returns for each of *given*, in their order.
+
+    On a remote storage up to *at_once* calls are made at a time, in threads, and no more results wait to be taken; on
+    any other, each is made when its result is asked for.  An error is raised in place of its result, as if the calls
+    were made one after the other; those that come after it have no results then.
+    """
+    return map(function, given) if storage.capabilities.map else _in_threads(function, given, at_once)
+
+
+def for_each(storage: Storage, function: Callable[[Given], object], given: Iterable[Given]) -> None:
+    """Call *function*, which asks *storage*, with each of *given*, as :func:`side_by_side` does."""
+    deque(side_by_side(storage, function, given), maxlen=0)
+
+
+def _in_threads(function: Callable[[Given], Result], given: Iterable[Given], at_once: int) -> Iterator[Result]:
+    waiting: deque[Future[Result]] = deque()
+    with ThreadPoolExecutor(at_once, thread_name_prefix="hudiformat-requests") as pool:
+        try:
+            for one in given:
+                waiting.append(pool.submit(function, one))
+                if len(waiting) >= at_once:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+        finally:
+            for call in waiting:
+                call.cancel()

@@ -11,7 +11,7 @@ import pytest
 from hudiformat import open_storage
 from hudiformat.errors import StorageError
 from hudiformat.storage.protocol import Storage
-from hudiformat.storage.side_by_side import side_by_side
+from hudiformat.storage.threads import side_by_side
 from tests.requests import RemoteStorage
 
 pytestmark = pytest.mark.unmeasured
