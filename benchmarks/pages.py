@@ -42,18 +42,20 @@ _JIT = ", jit"
 _OURS, _JITTED, _PEER, _TEXT = "#1f6feb", "#8250df", "#9aa4ae", "#7d8590"
 _POINTS = 50
 Data = dict[str, Any]
+_NO_RESULTS: Data = {"conditions": {}, "comparisons": [], "limits": [], "series": {}}
 
 
-def accepted(files: Iterable[Path]) -> Data:
-    """The results of *files*, of which a later one replaces the cases that an earlier one has; conditions by case."""
-    merged: Data = {"conditions": {}, "comparisons": [], "limits": [], "series": {}}
+def accepted(before: Data, files: Iterable[Path]) -> Data:
+    """The results *before* with those of *files*: each replaces the cases that it has, whose conditions are its own."""
+    merged: Data = {kind: before.get(kind, empty) for kind, empty in _NO_RESULTS.items()}
     for path in files:
         found: Data = json.loads(path.read_text("utf-8"))
         cases = {one["case"]: found["conditions"] for kind in ("comparisons", "limits") for one in found[kind]}
-        merged["conditions"] |= found["conditions"] if path == ACCEPTED else cases
+        merged["conditions"] = merged["conditions"] | cases
         for kind in ("comparisons", "limits"):
             merged[kind] = [one for one in merged[kind] if one["case"] not in cases] + found[kind]
-        merged["series"] |= {name: [round(one, 2) for one in taken] for name, taken in found["series"].items()}
+        rounded = {name: [round(one, 2) for one in taken] for name, taken in found["series"].items()}
+        merged["series"] = merged["series"] | rounded
     return merged
 
 
@@ -307,8 +309,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         ]
         TPCH.write_text(json.dumps({"conditions": asked.conditions, "queries": queries}, indent=0) + "\n", "utf-8")
     if asked.results:
-        old = [ACCEPTED] if ACCEPTED.exists() else []
-        ACCEPTED.write_text(json.dumps(accepted([*old, *asked.results]), indent=0), "utf-8")
+        if ACCEPTED in (path.resolve() for path in asked.results):
+            parser.error(f"{ACCEPTED.name} has the accepted results themselves: name files that runs saved with --json")
+        ACCEPTED.write_text(json.dumps(accepted(accepted_in(ACCEPTED) or {}, asked.results), indent=0), "utf-8")
     of_tables = json.loads(TABLES.read_text("utf-8"))
     runs = {place: path for place in _PLACES if (path := getattr(asked, place)) is not None}
     if runs:

@@ -47,12 +47,26 @@ def test_a_later_run_replaces_the_cases_that_it_has(tmp_path: Path) -> None:
     paths = [tmp_path / f"{number}.json" for number in range(2)]
     for path, one in zip(paths, runs, strict=True):
         path.write_text(json.dumps(one))
-    merged = pages.accepted(paths)
+    merged = pages.accepted({}, paths)
     assert pages.ratio(merged, "mixed", "encode") == 3
     assert pages.ratio(merged, "wide", "encode") == 2
     assert pages.ratio(merged, "wide", "decode") is None
     assert merged["series"] == {"old": [1.0]}
     assert pages.conditions(merged) == ["- `mixed`: machine: another", "- `wide`: machine: a fast one"]
+
+
+def test_accepted_results_are_not_those_of_a_run(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(pages.ROOT)
+    with pytest.raises(SystemExit):
+        pages.main(["benchmarks/results.json"])
+    assert "results.json has the accepted results themselves" in capsys.readouterr().err
+
+
+def test_each_accepted_case_has_the_conditions_of_one_run() -> None:
+    conditions = json.loads(pages.ACCEPTED.read_text())["conditions"]
+    assert {type(value) for of_case in conditions.values() for value in of_case.values()} == {str}
 
 
 def test_tables_are_compared_with_the_other_contenders() -> None:
