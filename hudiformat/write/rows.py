@@ -29,6 +29,8 @@ NOT_IN_BASE_FILE = -1
 Booleans = npt.NDArray[np.bool_]
 Integers = npt.NDArray[np.int64]
 _Chosen: TypeAlias = slice | Integers | Booleans
+_MANY = 1_000
+"""From so many rows on it takes longer to copy their keys than to find out whether these are a column of the rows."""
 Rows = TypeVar("Rows", pa.RecordBatch, pa.Table, pa.RecordBatch | pa.Table, pa.Array, pa.ChunkedArray)
 
 
@@ -128,7 +130,7 @@ class LocatedRows:
 
     def at(self, indices: Integers) -> LocatedRows:
         """Return the rows at *indices*, in that order."""
-        return self._with(take_rows(self.rows, indices), take_rows(self.keys, indices), indices)
+        return self._with(*take_with_keys(self.rows, self.keys, indices), indices)
 
     def where(self, chosen: Booleans) -> LocatedRows:
         """Return the rows for which *chosen* is true."""
@@ -229,6 +231,26 @@ def take_rows(rows: Rows, indices: Integers) -> Rows:
     return rows.take(pa.array(indices))
 
 
+def take_with_keys(rows: pa.RecordBatch, keys: pa.Array, indices: Integers) -> tuple[pa.RecordBatch, pa.Array]:
+    """Return the *rows* at *indices* and their *keys*, which are often a column of the rows: that is copied once."""
+    taken = take_rows(rows, indices)
+    column = None if len(indices) < _MANY else column_of_keys(rows, keys)
+    return taken, take_rows(keys, indices) if column is None else taken.column(column)
+
+
+def column_of_keys(rows: pa.RecordBatch, keys: pa.Array) -> int | None:
+    """Return the number of the column of *rows* that is *keys*, in the same memory; None if there is none."""
+    places = keys.offset, _addresses(keys)
+    for number, column in enumerate(rows.columns):
+        if column.type == keys.type and (column.offset, _addresses(column)) == places:
+            return number
+    return None
+
+
+def _addresses(array: pa.Array) -> list[int | None]:
+    return [None if buffer is None else buffer.address for buffer in array.buffers()]
+
+
 def combine_chunks(rows: pa.Table) -> pa.Table:
     """Return *rows* with one chunk per column; columns whose chunks are neighbours in memory are not copied."""
     return pa.Table.from_arrays([_join_chunks(column) for column in rows.columns], schema=rows.schema).combine_chunks()
@@ -246,8 +268,7 @@ def _join_chunks(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 def _are_neighbours(array: pa.Array, other: pa.Array) -> bool:
     """Return whether *other* starts in the same memory where *array* ends."""
-    addresses, others = ([buffer and buffer.address for buffer in one.buffers()] for one in (array, other))
-    return addresses == others and array.offset + len(array) == other.offset
+    return _addresses(array) == _addresses(other) and array.offset + len(array) == other.offset
 
 
 def group_by_code(codes: Integers) -> Iterator[tuple[int, Integers]]:

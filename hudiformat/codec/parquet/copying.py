@@ -14,73 +14,29 @@ A chunk of 300 bytes that begins at byte 4 of its file is copied to byte 1004 of
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
-
+from hudiformat.codec.parquet.constants import constant_chunk
 from hudiformat.codec.parquet.dates import CALENDAR_KEYS, is_legacy
 from hudiformat.codec.parquet.source import (
     MAGIC,
     PAGE_OFFSET_FIELDS,
+    Chunk,
     ChunkField,
     ColumnField,
     FileField,
     GroupField,
     ParquetSource,
+    column_name,
     number_field,
     struct_field,
     struct_list_field,
-    text_field,
 )
 from hudiformat.codec.parquet.thrift import Field, Items, Kind, Struct, Value, decode_struct, encode_struct
 from hudiformat.errors import DataError, SchemaError
 from hudiformat.storage.protocol import OutputFile, Storage
 from hudiformat.storage.streams import open_ranges
-
-_REQUIRED, _OPTIONAL, _BYTES = 0, 1, 6
-_TYPE, _REPETITION, _NAME, _CHILDREN = 1, 3, 4, 5
-_CODECS = {0: "none", 1: "snappy", 2: "gzip", 4: "brotli", 6: "zstd", 7: "lz4"}
-_CODEC = 4
-
-
-def constant_chunk(
-    source: ParquetSource, chunk: Struct, name: str, value: str, rows: int
-) -> tuple[ParquetSource, Struct]:
-    """Return a small file in memory and its only chunk: *rows* times *value*, for the column *name* of *source*.
-
-    The chunk has the codec of *chunk*, which it replaces, or none if Arrow cannot write that codec.
-
-    Raises:
-        SchemaError: the column is not a top-level one of texts.
-    """
-    element = next((one for one in _top_level_columns(source) if text_field(one, _NAME) == name.encode()), {})
-    repetition = number_field(element, _REPETITION)
-    if _CHILDREN in element or number_field(element, _TYPE) != _BYTES or repetition not in (_REQUIRED, _OPTIONAL):
-        raise SchemaError(f"{source.path}: expected a column {name} of texts, to give it one value", column=name)
-    texts = pa.DictionaryArray.from_arrays(pa.array(np.zeros(rows, np.int32)), pa.array([value]))
-    field = pa.field(name, texts.type, nullable=repetition == _OPTIONAL)
-    codec = _CODECS.get(number_field(struct_field(chunk, ChunkField.METADATA), _CODEC), "none")
-    buffer = pa.BufferOutputStream()
-    table = pa.Table.from_arrays([texts], schema=pa.schema([field]))
-    pq.write_table(table, buffer, compression=codec, row_group_size=max(rows, 1), write_page_index=True)
-    made = ParquetSource.open(pa.BufferReader(buffer.getvalue()), f"values of {name}")
-    return made, struct_list_field(made.groups[0], GroupField.COLUMNS)[0]
-
-
-def _top_level_columns(source: ParquetSource) -> Iterator[Struct]:
-    """Yield the columns of the schema without the fields in them, which follow a struct in the list.
-
-    The schema ``root{2} a{1} b c`` has the columns a, with b in it, and c.
-    """
-    inside = 0
-    for element in struct_list_field(source.footer, FileField.SCHEMA)[1:]:
-        if not inside:
-            yield element
-        inside = max(inside - 1, 0) + number_field(element, _CHILDREN)
-
 
 _PIECE = 4 << 20
 """Pages are copied in pieces of up to this many bytes."""
@@ -139,14 +95,40 @@ class RowGroupCopier:
             SchemaError: the schema is not that of the first source, or has no such column of texts.
             DecodeError: the footer of *source* points out of the file.
         """
-        if self._first and (difference := self._first.difference(source)):
-            raise SchemaError(f"{difference}; decode the rows and write them with one schema")
-        self._first = self._first or source
-        self._writers.add(source.created_by)
+        self._begin(source)
         found = source.groups
         for index in range(len(found)) if groups is None else groups:
             if number_field(found[index], GroupField.ROWS):
                 self._groups.append(self._copy_group(source, found[index], constants or {}))
+
+    def assemble(self, schema: ParquetSource, rows: int, chunks: Sequence[Chunk]) -> None:
+        """Add a row group of *rows* rows, made of *chunks*, one for each column of the file *schema* in its order.
+
+        Raises:
+            SchemaError: the schema is not that of the first source.
+            DecodeError: a chunk points out of its file.
+        """
+        self._begin(schema)
+        self._groups.append(self._copy_chunks({GroupField.ROWS: Field(Kind.I64, rows)}, chunks))
+
+    @property
+    def column_sizes(self) -> dict[str, tuple[int, int]]:
+        """The bytes of each column so far, by its path, and its bytes uncompressed."""
+        sizes: dict[str, tuple[int, int]] = {}
+        for chunk, _ in (one for copied in self._groups for one in copied.chunks):
+            column, name = struct_field(chunk, ChunkField.METADATA), column_name(chunk)
+            size, uncompressed = sizes.get(name, (0, 0))
+            sizes[name] = (
+                size + number_field(column, ColumnField.COMPRESSED),
+                uncompressed + number_field(column, ColumnField.UNCOMPRESSED),
+            )
+        return sizes
+
+    def _begin(self, source: ParquetSource) -> None:
+        if self._first and (difference := self._first.difference(source)):
+            raise SchemaError(f"{difference}; decode the rows and write them with one schema")
+        self._first = self._first or source
+        self._writers.add(source.created_by)
 
     def close(self, metadata: Mapping[bytes, bytes] | None = None) -> int:
         """Write the indexes and the footer; return the size of the file in bytes.
@@ -171,26 +153,31 @@ class RowGroupCopier:
 
     def _copy_group(self, source: ParquetSource, group: Struct, constants: Mapping[str, str]) -> _CopiedGroup:
         rows = number_field(group, GroupField.ROWS)
-        parts: list[tuple[ParquetSource, Struct]] = []
+        parts: list[Chunk] = []
         names = set(constants)
         for chunk in struct_list_field(group, GroupField.COLUMNS):
-            name = _name(chunk)
+            name = column_name(chunk)
             if name in names:
                 names.remove(name)
-                parts.append(constant_chunk(source, chunk, name, constants[name], rows))
+                codec = number_field(struct_field(chunk, ChunkField.METADATA), ColumnField.CODEC)
+                parts.append(constant_chunk(source, name, constants[name], rows, codec=codec))
             else:
-                parts.append((source, chunk))
+                parts.append(Chunk(source, chunk))
         if names:
             raise SchemaError(f"{source.path}: expected columns {sorted(names)} of texts, found none of these names")
+        return self._copy_chunks(group, parts)
+
+    def _copy_chunks(self, group: Struct, parts: Sequence[Chunk]) -> _CopiedGroup:
+        """Copy the chunks of a row group, and return it."""
         start = self._output.size
         moved = self._copy_pages(parts)
         chunks = tuple(
-            (self._move_bloom(part, old, new), _read_indexes(part, old, new))
-            for (part, old), new in zip(parts, moved, strict=True)
+            (self._move_bloom(part.source, part.struct, new), _read_indexes(part.source, part.struct, new))
+            for part, new in zip(parts, moved, strict=True)
         )
         return _CopiedGroup(_update_group(group, start, [chunk for chunk, _ in chunks]), chunks)
 
-    def _copy_pages(self, parts: Sequence[tuple[ParquetSource, Struct]]) -> list[Struct]:
+    def _copy_pages(self, parts: Sequence[Chunk]) -> list[Struct]:
         """Copy the pages of chunks, and return the chunks with their new offsets.
 
         Chunks that follow each other in one file are read together.
@@ -198,7 +185,7 @@ class RowGroupCopier:
         moved = []
         waiting: tuple[ParquetSource, int, int] | None = None
         position = self._output.size
-        for source, chunk in parts:
+        for source, chunk in ((part.source, part.struct) for part in parts):
             start, stop = source.chunk_range(chunk)
             if waiting and waiting[0] is source and waiting[2] == start:
                 waiting = (source, waiting[1], stop)
@@ -284,12 +271,6 @@ def copy_row_groups(
         storage.delete(target)
         raise
     return size
-
-
-def _name(chunk: Struct) -> str:
-    path = struct_field(chunk, ChunkField.METADATA)[ColumnField.PATH].value
-    parts = path.values if isinstance(path, Items) else ()
-    return ".".join(part.decode() for part in parts if isinstance(part, bytes))
 
 
 def _with_fields(struct: Struct, changes: Mapping[int, tuple[Kind, Value]]) -> Struct:

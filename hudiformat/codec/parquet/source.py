@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -141,6 +141,11 @@ class ParquetSource:
         return struct_list_field(self.footer, FileField.ROW_GROUPS)
 
     @property
+    def group_rows(self) -> list[int]:
+        """The number of rows of each row group."""
+        return [number_field(group, GroupField.ROWS) for group in self.groups]
+
+    @property
     def created_by(self) -> str:
         """The name and version of the writer."""
         return text_field(self.footer, FileField.CREATED_BY).decode("utf-8", "replace")
@@ -169,6 +174,11 @@ class ParquetSource:
             return _ARROW
         keys = CALENDAR_KEYS if is_legacy(own) or is_legacy(others) else (LEGACY_DATES, LEGACY_INT96)
         return next((key for key in keys if own.get(key) != others.get(key)), None)
+
+    def chunks_of(self, group: int, names: Collection[str]) -> dict[str, Chunk]:
+        """Return the chunks of the columns *names* in a row group."""
+        found = struct_list_field(self.groups[group], GroupField.COLUMNS)
+        return {name: Chunk(self, chunk) for chunk in found if (name := column_name(chunk)) in names}
 
     def chunk_range(self, chunk: Struct) -> tuple[int, int]:
         """Return the offsets in bytes of a chunk's first page, and just after its last one.
@@ -216,6 +226,21 @@ class ParquetSource:
                 raise _cannot_copy(self.path, f"its columns are in the file {text_field(chunk, ChunkField.FILE)!r}")
             if ChunkField.ENCRYPTION in chunk:
                 raise _cannot_copy(self.path, "a column is encrypted")
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """A column chunk of a row group: its ``struct`` in the footer of ``source``, which has its pages."""
+
+    source: ParquetSource
+    struct: Struct
+
+
+def column_name(chunk: Struct) -> str:
+    """Return the name of a chunk's column, that of a nested one with points."""
+    path = struct_field(chunk, ChunkField.METADATA)[ColumnField.PATH].value
+    parts = path.values if isinstance(path, Items) else ()
+    return ".".join(part.decode() for part in parts if isinstance(part, bytes))
 
 
 def chunks(groups: Sequence[Struct]) -> list[Struct]:

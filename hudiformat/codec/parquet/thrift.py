@@ -55,6 +55,7 @@ Struct: TypeAlias = Mapping[int, Field]
 Value: TypeAlias = "bool | int | bytes | Items | Struct"
 """Numbers are ints; a double is its 8 bytes."""
 
+_KINDS = {int(kind): kind for kind in Kind}  # Kind(code) takes several times as long
 _INTEGERS = (Kind.I16, Kind.I32, Kind.I64)
 _BOOLEANS = (Kind.TRUE, Kind.FALSE)
 _NIBBLE = 15
@@ -142,13 +143,17 @@ class _Reader:
         return Items(kind, tuple(self._value(kind, depth) for _ in range(count)))
 
     def _kind(self, code: int) -> Kind:
-        try:
-            return Kind(code)
-        except ValueError:
-            raise DecodeError(f"expected a type of Thrift, found {code}", offset=self.position) from None
+        kind = _KINDS.get(code)
+        if kind is None:
+            raise DecodeError(f"expected a type of Thrift, found {code}", offset=self.position)
+        return kind
 
     def _byte(self) -> int:
-        return self._take(1)[0]
+        position = self.position
+        if position >= len(self._data):
+            raise DecodeError("expected a byte, found none", offset=position)
+        self.position = position + 1
+        return self._data[position]
 
     def _take(self, count: int) -> bytes:
         end = self.position + count
@@ -159,7 +164,10 @@ class _Reader:
         return taken
 
     def varint(self) -> int:
-        value = shift = 0
+        value = self._byte()
+        if value <= _LOW:  # most numbers in a footer
+            return value
+        value, shift = value & _LOW, 7
         while True:
             byte = self._byte()
             value |= (byte & _LOW) << shift
@@ -215,6 +223,13 @@ def _write_items(parts: bytearray, items: Items) -> None:
         _write_varint(parts, count)
     for value in items.values:
         _write_value(parts, items.kind, value)
+
+
+def encode_varint(value: int) -> bytes:
+    """Return a number from 0 on as a varint."""
+    parts = bytearray()
+    _write_varint(parts, value)
+    return bytes(parts)
 
 
 def _write_varint(parts: bytearray, value: int) -> None:

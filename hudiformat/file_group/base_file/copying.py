@@ -11,12 +11,22 @@ import pyarrow.parquet as pq
 from hudiformat.codec.avro.schema import avro_to_arrow
 from hudiformat.codec.custom_types import stored_schema
 from hudiformat.codec.log.content.parquet_data import AVRO_SCHEMA_KEY, MODEL_KEY, vector_columns
+from hudiformat.codec.parquet.constants import CODECS
 from hudiformat.codec.parquet.copying import RowGroupCopier
 from hudiformat.codec.parquet.dates import GREGORIAN
 from hudiformat.codec.parquet.rows import read_batches
-from hudiformat.codec.parquet.source import ParquetSource
+from hudiformat.codec.parquet.source import (
+    ChunkField,
+    ColumnField,
+    GroupField,
+    ParquetSource,
+    chunks,
+    number_field,
+    struct_field,
+)
 from hudiformat.codec.statistics import ColumnStatistics, StatisticsCollector
 from hudiformat.errors import UnsupportedFeatureError
+from hudiformat.file_group.base_file.assembled_groups import empty_file
 from hudiformat.file_group.base_file.bloom import BLOOM_FILTER
 from hudiformat.file_group.base_file.file_indexes import FileKeys, footer_of, key_range_of
 from hudiformat.file_group.base_file.footers import read_footer
@@ -121,6 +131,19 @@ def can_be_copied(
                 return False
             first = first or source
     return True
+
+
+def can_be_mixed(source: ParquetSource, schema: pa.Schema, *, compression: str, least_group: int) -> bool:
+    """Return whether row groups of *source* can be in a file with *schema* that is written now, beside its own ones.
+
+    They have the same columns and codec, and at least *least_group* bytes on average before compression.
+    """
+    if source.difference(empty_file(stored_schema(schema))) is not None:
+        return False
+    columns = [struct_field(chunk, ChunkField.METADATA) for chunk in chunks(source.groups)]
+    sizes = [number_field(group, GroupField.BYTES) for group in source.groups]
+    has_codec = {number_field(column, ColumnField.CODEC) for column in columns} <= {CODECS[compression]}
+    return bool(sizes) and has_codec and sum(sizes) >= least_group * len(sizes)
 
 
 def _is_alike(file: pq.ParquetFile, schema: pa.Schema, compression: str) -> bool:

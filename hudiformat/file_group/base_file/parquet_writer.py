@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import sys
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
 from itertools import product
 
 import pyarrow as pa
@@ -11,11 +14,11 @@ import pyarrow.parquet as pq
 from hudiformat.codec.avro.schema import has_vectors
 from hudiformat.codec.custom_types import store_vectors, stored_schema
 from hudiformat.codec.log.content.parquet_data import AVRO_SCHEMA_KEY, MODEL_KEY, compression_level, vector_columns
-from hudiformat.codec.parquet.copying import RowGroupCopier
 from hudiformat.codec.parquet.dates import GREGORIAN
-from hudiformat.codec.parquet.rows import close_writer, columns_with_nan, set_infinite_bounds
+from hudiformat.codec.parquet.rows import close_writer, columns_with_nan
 from hudiformat.codec.parquet.source import ParquetSource
 from hudiformat.errors import CorruptTableError, HudiFormatError
+from hudiformat.file_group.base_file.assembled_groups import AssembledGroups
 from hudiformat.file_group.base_file.row_groups import NEVER_FULL, NewFile, RowGroupWriter
 from hudiformat.schema.meta_fields import COMMIT_SEQNO, RECORD_KEY
 from hudiformat.storage.protocol import OutputFile
@@ -28,38 +31,63 @@ _DISTINCT_SHARE = 0.98
 """If at least this share of the sampled values is distinct, the column is written without a dictionary."""
 _FIRST_ROWS = 256
 """Rows that are looked at first: counting the sample of each column of each file is an eighth of writing 7,000 rows."""
+_LEAST_ASSEMBLED = 10_000
+"""Row groups from this many rows on are assembled: reading back the footer of what is encoded takes a millisecond."""
 _ALWAYS_DISTINCT = frozenset({COMMIT_SEQNO, RECORD_KEY})
 
 
 class ParquetBaseFileWriter(RowGroupWriter):
-    """Write a Parquet base file; its footer has the Avro schema of the rows, too."""
+    """Write a Parquet base file; its footer has the Avro schema of the rows, too.
+
+    Large row groups are assembled, if the first of the file is one; others go straight to the file.
+    """
 
     def __init__(self, file: OutputFile, new: NewFile) -> None:
         super().__init__(file, new)
+        self._file = file
         self._writer: pq.ParquetWriter | None = None
+        self._assembled: AssembledGroups | None = None
         self._footers: list[pq.FileMetaData] = []
         self._with_nan: list[frozenset[str]] = []
         self._has_vectors = has_vectors(new.avro_schema)
 
     def _write_group(self, group: pa.Table, size: int) -> None:
         group = store_vectors(group) if self._has_vectors else group
+        if self._writer is None and self._assembled is None and group.num_rows >= _LEAST_ASSEMBLED:
+            self._assembled = self._assemble()
+        if self._assembled is not None:
+            self._assembled.write(group)
+            return
         self._writer = self._writer or self._parquet_writer(self._sink, group, size)
         self._writer.write_table(group, row_group_size=group.num_rows)
         self._with_nan.append(columns_with_nan(group))
 
+    def _assemble(self) -> AssembledGroups:
+        return AssembledGroups(self._file, self._stored_schema, self._new.compression, self._parquet_writer)
+
     def _finish(self, footer: Mapping[str, str]) -> int:
-        schema = self._new.schema
-        stored = stored_schema(schema) if self._has_vectors else schema
-        writer = self._writer or self._parquet_writer(self._sink, stored.empty_table(), 0)
+        if self._assembled is not None:
+            size = self._assembled.close(self._texts(footer))
+            self._sink.close()
+            return size
+        writer = self._writer or self._parquet_writer(self._sink, self._stored_schema.empty_table(), 0)
         writer.add_key_value_metadata(self._texts(footer))
         return close_writer(writer, self._target, self._sink, self._with_nan)
+
+    @property
+    def _stored_schema(self) -> pa.Schema:
+        return stored_schema(self._new.schema) if self._has_vectors else self._new.schema
+
+    @property
+    def _stored_bytes(self) -> float:
+        return super()._stored_bytes if self._assembled is None else float(self._file.size)
 
     def _texts(self, footer: Mapping[str, str]) -> dict[str, str]:
         """Return the texts of the file's footer, *footer* among them."""
         vectors = vector_columns(self._new.schema) if self._has_vectors else {}
         return {AVRO_SCHEMA_KEY: self._new.avro_schema, MODEL_KEY: "avro", **GREGORIAN, **vectors, **footer}
 
-    def _parquet_writer(self, sink: pa.NativeFile, first: pa.Table, size: int) -> pq.ParquetWriter:
+    def _parquet_writer(self, sink: pa.NativeFile, first: pa.Table, size: int = _FEW_BYTES) -> pq.ParquetWriter:
         """Return the writer of row groups to *sink*; *first* are the rows of the first one, which have *size* bytes.
 
         A compressed file of few rows has no dictionaries: a page more for each column takes a third of the time that
@@ -79,6 +107,8 @@ class ParquetBaseFileWriter(RowGroupWriter):
     @property
     def column_sizes(self) -> dict[str, tuple[int, int]]:
         """The bytes of each column of the closed file, by its path, and the same uncompressed."""
+        if self._assembled is not None:
+            return self._assembled.column_sizes
         sizes: dict[str, tuple[int, int]] = {}
         for footer in self._footers:
             for group, column in product(range(footer.num_row_groups), range(footer.num_columns)):
@@ -90,17 +120,26 @@ class ParquetBaseFileWriter(RowGroupWriter):
 
 
 class CopyingWriter(ParquetBaseFileWriter):
-    """Write a Parquet base file some of whose row groups are copied from *source*, with *constants* in some columns.
+    """Write a Parquet base file some of whose row groups, or columns of them, are copied from *source*.
 
-    Row groups that are not copied are encoded in memory.  The source has the schema of the new file.
+    The source has the schema of the new file, and is open.  *constants* are columns that get one value in all rows of
+    copied row groups; *kept* are columns whose values a row group still has after other columns of its rows changed.
     """
 
-    def __init__(self, file: OutputFile, new: NewFile, source: ParquetSource, constants: Mapping[str, str]) -> None:
-        super().__init__(file, new)
+    def __init__(
+        self,
+        file: OutputFile,
+        new: NewFile,
+        source: ParquetSource,
+        *,
+        constants: Mapping[str, str],
+        kept: Collection[str] = (),
+    ) -> None:
+        super().__init__(file, replace(new, row_group_size=sys.maxsize) if kept else new)
+        self._assembled: AssembledGroups = self._assemble()
         self._source = source
         self._constants = constants
-        self._copier = RowGroupCopier(file)
-        self._encoded = 0
+        self._kept = kept
 
     def copy(self, group: int) -> None:
         """Copy a row group of the source as the next one of the file.
@@ -110,38 +149,33 @@ class CopyingWriter(ParquetBaseFileWriter):
             CorruptTableError: the source cannot be read.
         """
         self.flush()
-        before, path = self._copier.rows, self._source.path
+        with self._reading():
+            count = self._assembled.copy(self._source, group, self._constants)
+        self.rows += count
+        self._written_rows += count
+
+    def replace(self, group: int) -> None:
+        """Write the rows since the last row group in place of a row group of the source, which has as many.
+
+        Raises:
+            DecodeError, CorruptTableError: as for :meth:`copy`.
+        """
+        with self._reading(), self._assembled.keeping(self._source.chunks_of(group, self._kept)):
+            self.flush()
+
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        path = self._source.path
         try:
-            self._copier.append(self._source, [group], constants=self._constants)
+            yield
         except HudiFormatError:
             raise
         except (OSError, pa.ArrowException) as error:
             raise CorruptTableError(f"{path}: not a readable base file: {error}", path=path) from error
-        self.rows += self._copier.rows - before
-        self._written_rows += self._copier.rows - before
 
     @property
     def _encoded_bytes(self) -> float:
-        return float(self._encoded)
-
-    def _write_group(self, group: pa.Table, size: int) -> None:
-        group = store_vectors(group) if self._has_vectors else group
-        fields = [field.with_type(column.type) for field, column in zip(self._new.schema, group.columns, strict=True)]
-        group = pa.Table.from_arrays(group.columns, schema=pa.schema(fields))
-        sink = pa.BufferOutputStream()
-        with self._parquet_writer(sink, group, size) as writer:
-            writer.write_table(group, row_group_size=group.num_rows)
-        data, with_nan = sink.getvalue(), columns_with_nan(group)
-        if with_nan:
-            data = pa.py_buffer(set_infinite_bounds(data.to_pybytes(), [with_nan]))
-        self._encoded += data.size
-        self._copier.append(ParquetSource.open(pa.BufferReader(data), "rows in memory"))
-
-    def _finish(self, footer: Mapping[str, str]) -> int:
-        texts = self._texts(footer).items()
-        size = self._copier.close({key.encode(): text.encode() for key, text in texts})
-        self._sink.close()
-        return size
+        return float(self._assembled.encoded_bytes)
 
 
 def _with_dictionaries(rows: pa.Table) -> list[str] | bool:

@@ -108,7 +108,7 @@ class RowGroupWriter(ABC):
     @property
     def data_size(self) -> float:
         """The bytes of the rows in the file, without its footer; those of rows in memory are estimated."""
-        return float(self._sink.tell()) + self._in_file(self.waiting_bytes)
+        return self._stored_bytes + self._in_file(self.waiting_bytes)
 
     def is_full(self, size: int) -> bool:
         """Return whether the file is full: *size* is its limit in bytes of rows.  A file of few rows is never full.
@@ -159,9 +159,14 @@ class RowGroupWriter(ABC):
         return waiting * self._share(waiting, self.rows - self._written_rows)
 
     @property
+    def _stored_bytes(self) -> float:
+        """The bytes of the file so far."""
+        return float(self._sink.tell())
+
+    @property
     def _encoded_bytes(self) -> float:
         """The bytes of the row groups that were encoded so far."""
-        return float(self._sink.tell())
+        return self._stored_bytes
 
     def _share(self, in_memory: int, rows: int) -> float:
         """Return the bytes in the file per byte in memory, of *rows* that have *in_memory* bytes there."""

@@ -24,7 +24,7 @@ from hudiformat.schema.meta_fields import (
 from hudiformat.timeline.commit_metadata import IndexedFile, WriteStat
 from hudiformat.write.commit.files import GroupTarget, base_file_stat, create_marker
 from hudiformat.write.handles.copied_groups import CopiedGroups
-from hudiformat.write.rows import LocatedRows
+from hudiformat.write.rows import LocatedRows, column_of_keys
 
 _ROW_GROUPS = 8
 """Row groups of a full file: after each, the estimate of how many rows still fit improves."""
@@ -65,7 +65,8 @@ class OpenBaseFile:
         )
         self._copying: CopyingWriter | None = None
         if copied is not None:
-            self._copying = CopyingWriter(self._file, new, copied.source, {FILE_NAME: self.name})
+            constants = {FILE_NAME: self.name}
+            self._copying = CopyingWriter(self._file, new, copied.source, constants=constants, kept=copied.kept)
         self._writer = self._copying or file_format.writer(self._file, new)
 
     @property
@@ -118,6 +119,11 @@ class OpenBaseFile:
         """Take over a row group of the file that rows are copied from, after the rows so far."""
         assert self._copying is not None  # noqa: S101 - whoever names a row group has opened the file with them
         self._copying.copy(group)
+
+    def replace(self, group: int) -> None:
+        """Write the rows since the last row group in place of a row group of the file that rows are copied from."""
+        assert self._copying is not None  # noqa: S101 - as in :meth:`copy`
+        self._copying.replace(group)
 
     def flush(self) -> None:
         """Write the rows that are waiting."""
@@ -301,8 +307,10 @@ class CreateHandle:
         for parts in _shares(waiting):
             rows, keys = parts[0][0].rows, parts[0][0].keys
             if len(parts) > 1:  # Arrow would copy a single part, too, which may be large
+                columns = {column_of_keys(part.rows, part.keys) for part, _ in parts}
                 rows = pa.concat_batches([part.rows for part, _ in parts])
-                keys = pa.concat_arrays([part.keys for part, _ in parts])
+                column = columns.pop() if len(columns) == 1 else None
+                keys = pa.concat_arrays([part.keys for part, _ in parts]) if column is None else rows.column(column)
             counters = pa.array(np.concatenate([np.arange(first, first + len(part)) for part, first in parts]))
             for start in range(0, len(keys), _ROWS_AT_ONCE):
                 chosen = start, _ROWS_AT_ONCE

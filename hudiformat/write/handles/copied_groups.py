@@ -1,28 +1,29 @@
-"""Row groups that the next base file of a file group takes over as they are, because no change touches them.
+"""What the next base file of a file group takes over as it is: row groups that no change touches, and record keys.
 
-They are copied byte for byte; only the column with the name of the file is written anew.  So an upsert of few rows of a
-large base file decodes and compresses a part of it.
+Row groups are copied byte for byte; only the column with the name of the file is written anew.  So an upsert of few
+rows of a large base file decodes and compresses a part of it.  Where rows are only updated, none comes or goes, and
+their keys and partition paths are copied with the other row groups, too.
 
 Source: HoodieBinaryCopyHandle, Hudi 1.2.0, which copies whole files in this way.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
-from hudiformat.codec.custom_types import stored_schema
 from hudiformat.codec.parquet.source import ParquetSource
-from hudiformat.file_group.base_file.copying import LEAST_GROUP, can_be_copied
+from hudiformat.errors import UnsupportedFeatureError
+from hudiformat.file_group.base_file.copying import LEAST_GROUP, can_be_mixed
 from hudiformat.file_group.base_file.file_indexes import FileKeys, key_range_of
 from hudiformat.file_group.base_file.format import format_named
 from hudiformat.file_group.base_file.parquet import PARQUET, convert_read_errors
 from hudiformat.file_group.bootstrap.sources import SourcedStorage
+from hudiformat.schema.meta_fields import PARTITION_PATH, RECORD_KEY
 from hudiformat.write.commit.files import GroupTarget
 from hudiformat.write.rows import NOT_IN_BASE_FILE, Integers
 
@@ -31,13 +32,14 @@ from hudiformat.write.rows import NOT_IN_BASE_FILE, Integers
 class CopiedGroups:
     """The row groups ``chosen`` of the open base file ``source``, which has ``count`` of them.
 
-    ``known`` are the keys of its footer.
+    ``known`` are the keys of its footer.  ``kept`` are columns that the other row groups keep.
     """
 
     source: ParquetSource
     count: int
     chosen: frozenset[int]
     known: FileKeys
+    kept: Sequence[str] = ()
 
     def keys_with(self, added: pa.Array, *, bloom_filter: bool) -> FileKeys:
         """Return the keys for the footer of the next base file, to which the keys *added* come.
@@ -53,56 +55,56 @@ class CopiedGroups:
 
 
 @contextmanager
-def open_copied_groups(target: GroupTarget, path: str, positions: Integers | None) -> Iterator[CopiedGroups | None]:
-    """Open the base file at *path* for the body, if row groups of it can be copied; else the body gets None.
+def open_copied_groups(
+    target: GroupTarget, path: str, positions: Integers | None, *, only_updates: bool, key: str
+) -> Iterator[CopiedGroups | None]:
+    """Open the base file at *path* for the body, if parts of it can be copied; else the body gets None.
 
     *positions* are the rows that changes touch, or NOT_IN_BASE_FILE for new rows, which go to the last row group; None
-    if they are not known.
+    if they are not known.  If there are *only_updates*, each row group keeps its rows and their keys; the column *key*
+    has the keys, too.
 
     Raises:
         CorruptTableError, DecodeError: the file is damaged.
         StorageError: the file cannot be read.
     """
-    found = None if positions is None else _find_groups(target, path, positions)
-    if found is None:
+    if positions is None or not _may_copy(target):
         yield None
         return
-    chosen, count, known = found
     with target.storage.open_input(path) as opened:
         with convert_read_errors(path):
-            source = ParquetSource.open(opened, path)
-            is_alike = _is_alike(source, target.plan.schema.arrow_with_meta)
-        yield CopiedGroups(source, count, chosen, known) if is_alike else None
+            found = _find_groups(target, opened, path, positions)
+        kept = dict.fromkeys((RECORD_KEY, PARTITION_PATH, key)) if only_updates else ()
+        yield None if found is None or not (found.chosen or kept) else replace(found, kept=tuple(kept))
 
 
-def _find_groups(target: GroupTarget, path: str, positions: Integers) -> tuple[frozenset[int], int, FileKeys] | None:
-    """Return the row groups that can be copied, how many the file has, and the keys of its footer; None if none can."""
-    plan, storage = target.plan, target.storage
+def _may_copy(target: GroupTarget) -> bool:
+    plan = target.plan
     needs_rows = plan.indexes is not None or plan.config.cdc_enabled or plan.history is not None
-    is_parquet = format_named(plan.config.base_file_format) is PARQUET and not isinstance(storage, SourcedStorage)
-    if needs_rows or not is_parquet or not plan.config.populate_meta_fields:
+    is_parquet = format_named(plan.config.base_file_format) is PARQUET and not isinstance(
+        target.storage, SourcedStorage
+    )
+    return is_parquet and not needs_rows and plan.config.populate_meta_fields
+
+
+def _find_groups(target: GroupTarget, opened: pa.NativeFile, path: str, positions: Integers) -> CopiedGroups | None:
+    """Return the row groups that can be copied, perhaps none; None if nothing of the file can be."""
+    plan = target.plan
+    try:
+        source = ParquetSource.open(opened, path)
+    except UnsupportedFeatureError:
         return None
-    with PARQUET.open(storage, path) as base:
-        is_new = positions == NOT_IN_BASE_FILE
-        ends = np.cumsum(base.group_rows)
-        touched = {*np.searchsorted(ends, positions[~is_new], side="right").tolist()}
-        if is_new.any():
-            touched.add(len(ends) - 1)
-        chosen = frozenset(range(len(ends))) - touched
-        if not chosen:
-            return None
-        # The filter of the old file, if it fits still, is that of the next: its other keys are not read.
-        known, rows = FileKeys.of(base.footer), int(sum(base.group_rows) + is_new.sum())
-    fits = not plan.options.bloom_filter or known.filter_of(rows) is not None
     schema, codec = plan.schema.arrow_with_meta, plan.options.parquet_codec
-    is_whole = known.key_range is not None and fits
-    if not is_whole or not can_be_copied(storage, [path], schema, compression=codec, least_group=LEAST_GROUP):
+    if not can_be_mixed(source, schema, compression=codec, least_group=LEAST_GROUP):
         return None
-    return chosen, len(ends), known
-
-
-def _is_alike(source: ParquetSource, schema: pa.Schema) -> bool:
-    """Return whether a file with *schema* that is written now can have row groups of *source* in it."""
-    sink = pa.BufferOutputStream()
-    pq.write_table(stored_schema(schema).empty_table(), sink, store_schema=False)
-    return source.difference(ParquetSource.open(pa.BufferReader(sink.getvalue()), "a new file")) is None
+    ends = np.cumsum(source.group_rows)
+    is_new = positions == NOT_IN_BASE_FILE
+    touched = {*np.searchsorted(ends, positions[~is_new], side="right").tolist()}
+    if is_new.any():
+        touched.add(len(ends) - 1)
+    # The filter of the old file, if it fits still, is that of the next: its other keys are not read.
+    known, rows = FileKeys.of(source.metadata), int(ends[-1] + is_new.sum())
+    fits = not plan.options.bloom_filter or known.filter_of(rows) is not None
+    if known.key_range is None or not fits:
+        return None
+    return CopiedGroups(source, len(ends), frozenset(range(len(ends))) - touched, known)

@@ -294,7 +294,10 @@ class MergeHandle:
         """Write the base file, and return its statistic."""
         if self._base_path is None:
             return self._write_file(None)
-        with open_copied_groups(self._target, self._base_path, self._touched()) as copied:
+        touched = self._touched()
+        with open_copied_groups(
+            self._target, self._base_path, touched, only_updates=self._only_updates(touched), key=self._key
+        ) as copied:
             return self._write_file(copied)
 
     def _write_file(self, copied: CopiedGroups | None) -> list[WriteStat]:
@@ -306,9 +309,9 @@ class MergeHandle:
         counts = WriteCounts()
         # With indexes, rows are written in this thread, because the values for the indexes are collected in it.
         with BackgroundCalls(apart=self._target.threads > 1 and self._plan.indexes is None) as behind:
-            for part in self._parts(changes.ordering_fields, copied):
-                if isinstance(part, int):
-                    behind.call(file.copy, part)
+            for part in self._parts(file, changes.ordering_fields, copied):
+                if not isinstance(part, BaseRows):
+                    behind.call(*part)
                     continue
                 merged, counted = changes.merge(part, self._log)
                 counts += counted
@@ -357,16 +360,20 @@ class MergeHandle:
         """All columns except the file's name, which all rows get when they are written."""
         return without_file_name(self._plan.schema.arrow_with_meta)
 
-    def _parts(self, ordering_fields: tuple[str, ...], copied: CopiedGroups | None) -> Iterator[BaseRows | int]:
-        """Yield the rows of the old base file, and for row groups that are copied their numbers, in their order."""
+    def _parts(
+        self, file: OpenBaseFile, ordering_fields: tuple[str, ...], copied: CopiedGroups | None
+    ) -> Iterator[BaseRows | tuple[Callable[[int], None], int]]:
+        """Yield the rows of the old base file, and in their place what copies them to *file*."""
         if copied is None:
             yield from self._base_rows(ordering_fields)
             return
         for number in range(copied.count):
             if number in copied.chosen:
-                yield number
-            else:
-                yield from self._base_rows(ordering_fields, groups=(number,))
+                yield file.copy, number
+                continue
+            yield from self._base_rows(ordering_fields, groups=(number,))
+            if copied.kept:
+                yield file.replace, number
 
     def _base_rows(
         self, ordering_fields: tuple[str, ...], *, groups: Collection[int] | None = None
@@ -446,6 +453,13 @@ class MergeHandle:
         known = self._positions() if has_changes else np.empty(0, np.int64)
         new = sum(len(rows) for rows, _ in self._inserts)
         return None if known is None else np.append(known, np.full(new, NOT_IN_BASE_FILE))
+
+    def _only_updates(self, touched: Integers | None) -> bool:
+        """Return whether no row comes or goes; *touched* is what :meth:`_touched` says."""
+        if touched is None or self._inserts or self._deleted_keys or self._plan.merger is not None:
+            return False
+        deletes = any(self._plan.rule.deletes(rows.rows).any() for rows, _ in self._changes)
+        return not deletes and not (touched == NOT_IN_BASE_FILE).any()
 
     def _delete_rows(self, schema: pa.Schema) -> pa.Table:
         """Return the keys of rows to delete, with nulls in all other columns."""

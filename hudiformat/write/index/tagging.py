@@ -47,7 +47,7 @@ from hudiformat.write.rows import (
     LocatedRows,
     Locations,
     group_by_value,
-    take_rows,
+    take_with_keys,
 )
 
 _DELETED_KEY = "record_key"
@@ -150,7 +150,7 @@ class Tagger:
 
         def locate(group: tuple[str, Integers]) -> tuple[LocatedRows, Locations | None]:
             path, indices = group
-            part = LocatedRows(path, take_rows(batch, indices), take_rows(rows.keys, indices), is_new=True)
+            part = LocatedRows(path, *take_with_keys(batch, rows.keys, indices), is_new=True)
             if self.looks_up or plan.sizing is not None:
                 self.partition(path).list_files()
             return part, self.partition(path).locate_keys(part.keys) if self.looks_up else None

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 import hudiformat as hf
 from hudiformat.codec.parquet.source import ParquetSource
+from hudiformat.file_group.base_file import parquet_writer
 from hudiformat.file_group.base_file.read import read_file_keys
 from hudiformat.storage.local import LocalStorage
 from hudiformat.write.handles import copied_groups, merge
@@ -45,6 +46,7 @@ def taken(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
     monkeypatch.setattr(OpenBaseFile, "copy", noting)
     monkeypatch.setattr(copied_groups, "LEAST_GROUP", 0)
+    monkeypatch.setattr(parquet_writer, "_LEAST_ASSEMBLED", 1)
     return found
 
 
@@ -165,6 +167,48 @@ def test_rows_that_are_inserted_without_a_look_join_the_last_row_group(tmp_path:
     assert table.count() == COUNT + 2
 
 
+def test_rows_that_are_only_updated_keep_the_pages_of_their_keys(tmp_path: Path, taken: list[int]) -> None:
+    table = table_of(tmp_path / "t")
+    before = newest(table)
+    old = chunks(before)
+    footer = pq.read_metadata(before)
+    ends = np.cumsum([footer.row_group(place).num_rows for place in range(footer.num_row_groups)])
+    changed = [int(end) - 1 for end in ends]  # a row of each row group
+    commit = table.upsert(rows(changed, 2, math.nan))
+    new = chunks(newest(table))
+    assert taken == []
+    kept = ("_hoodie_record_key", "_hoodie_partition_path", "id")
+    assert [{name: one[name] for name in kept} for one in new] == [{name: one[name] for name in kept} for one in old]
+    assert all(one["x"] != other["x"] for one, other in zip(new, old, strict=True))
+    assert [(stat.num_writes, stat.num_update_writes, stat.num_inserts) for stat in commit.stats] == [
+        (COUNT, len(changed), 0)
+    ]
+    check(table)
+    assert [key for key, (ts, _, _) in content(table).items() if ts == 2] == [f"k{one:06}" for one in changed]
+
+
+@pytest.mark.parametrize("operation", ["a delete", "a delete by a column", "a new row", "an insert of a key again"])
+def test_keys_are_not_kept_where_a_row_comes_or_goes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, operation: str
+) -> None:
+    replaced: list[int] = []
+    monkeypatch.setattr(OpenBaseFile, "replace", lambda _, group: replaced.append(group))
+    table = table_of(tmp_path / "t")
+    every = [place * 10 for place in range(COUNT // 10)]
+    if operation == "a delete":
+        table.delete(rows(every, 2))
+    elif operation == "a delete by a column":
+        flags = pa.array([key == 0 for key in every])
+        table.upsert(rows(every, 2).append_column("_hoodie_is_deleted", flags))
+    elif operation == "a new row":
+        table.upsert(rows([*every, COUNT], 2))
+    else:
+        table.insert(rows(every, 2))
+    assert replaced == []
+    counts = {"a delete": COUNT - len(every), "a delete by a column": COUNT - 1, "a new row": COUNT + 1}
+    assert table.count() == counts.get(operation, COUNT + len(every))
+
+
 @pytest.mark.parametrize(
     "options",
     [
@@ -223,7 +267,7 @@ def test_tables_with_copied_row_groups_are_those_without(
     steps: list[tuple[str, list[int]]], tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     @contextmanager
-    def nothing(*_: object) -> Iterator[None]:
+    def nothing(*_: object, **_more: object) -> Iterator[None]:
         yield None
 
     folder = tmp_path_factory.mktemp("copied")

@@ -1,0 +1,157 @@
+"""Row groups of a Parquet file put together from chunks: only columns that have to be are encoded.
+
+In a base file several columns repeat what is known: the name of the file, the partition path and, after an insert, the
+commit time are one value in all rows, the meta field with the record key often has the values of the key's own column,
+and an update changes no key.  Encoding them takes a third of the time of writing narrow rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import lru_cache
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+import pyarrow.types as pat
+
+from hudiformat.codec.parquet.constants import CODECS, constant_chunk, same_chunk
+from hudiformat.codec.parquet.copying import RowGroupCopier
+from hudiformat.codec.parquet.rows import columns_with_nan, set_infinite_bounds
+from hudiformat.codec.parquet.source import Chunk, GroupField, ParquetSource, column_name, struct_list_field
+from hudiformat.schema.meta_fields import RECORD_KEY
+from hudiformat.storage.protocol import OutputFile
+
+_LONGEST = 1024
+"""A longer text would be too long for the bounds in a footer."""
+_SCHEMAS = 16
+
+
+class AssembledGroups:
+    """Writes a Parquet file with *schema* into *file*, whose owner closes it.
+
+    *writer_of* returns a writer of a table to a stream, which compresses by *compression*.  A row group is in memory
+    twice: as rows, and encoded.
+    """
+
+    def __init__(
+        self,
+        file: OutputFile,
+        schema: pa.Schema,
+        compression: str,
+        writer_of: Callable[[pa.NativeFile, pa.Table], pq.ParquetWriter],
+    ) -> None:
+        self._copier = RowGroupCopier(file)
+        self._schema = schema
+        self._empty = empty_file(schema)
+        self._codec = CODECS[compression]
+        self._writer_of = writer_of
+        self._kept: Mapping[str, Chunk] = {}
+        self.encoded_bytes = 0
+        """The bytes of the row groups that were not copied as a whole."""
+
+    @property
+    def column_sizes(self) -> dict[str, tuple[int, int]]:
+        """The bytes of each column so far, by its path, and its bytes uncompressed."""
+        return self._copier.column_sizes
+
+    def copy(self, source: ParquetSource, group: int, constants: Mapping[str, str]) -> int:
+        """Copy a row group of *source*, with one value in the columns *constants*; return its number of rows.
+
+        Raises:
+            SchemaError: *source* has another schema.
+            DecodeError: the footer of *source* points out of the file.
+        """
+        before = self._copier.rows
+        self._copier.append(source, [group], constants=constants)
+        return self._copier.rows - before
+
+    @contextmanager
+    def keeping(self, kept: Mapping[str, Chunk]) -> Iterator[None]:
+        """Within the body, a row group has the chunks *kept*, by their columns, whose values are those of its rows."""
+        self._kept = kept
+        try:
+            yield
+        finally:
+            self._kept = {}
+
+    def write(self, group: pa.Table) -> None:
+        """Add the rows *group* as a row group.
+
+        Raises:
+            DecodeError: a chunk that is kept points out of its file.
+        """
+        chunks = dict(self._kept)
+        for name in group.column_names:
+            if name not in chunks and (text := _only_text(group[name])) is not None:
+                chunks[name] = constant_chunk(self._empty, name, text, group.num_rows, codec=self._codec)
+        doubles = [name for name in group.column_names if name not in chunks and _has_keys(group, name)]
+        encoded = self._encode(group.drop_columns([*chunks, *doubles]))
+        if doubles:
+            keys = chunks.get(RECORD_KEY) or encoded[RECORD_KEY][0]
+            same = {name: same_chunk(keys, name, schema=self._empty) for name in doubles}
+            chunks |= {name: chunk for name, chunk in same.items() if chunk is not None}
+            encoded |= self._encode(group.select([name for name, chunk in same.items() if chunk is None]))
+        encoded |= {name: [chunk] for name, chunk in chunks.items()}
+        every = [chunk for name in group.column_names for chunk in encoded[name]]
+        self._copier.assemble(self._empty, group.num_rows, every)
+        self.encoded_bytes += sum(stop - start for start, stop in (one.source.chunk_range(one.struct) for one in every))
+
+    def close(self, texts: Mapping[str, str]) -> int:
+        """Write the footer, with *texts*; return the size of the file in bytes."""
+        return self._copier.close({key.encode(): text.encode() for key, text in texts.items()})
+
+    def _encode(self, rows: pa.Table) -> dict[str, list[Chunk]]:
+        """Return the chunks of columns, by the names of these."""
+        if not rows.num_columns:
+            return {}
+        fields = [self._schema.field(one.name).with_type(one.type) for one in rows.schema]
+        rows = pa.Table.from_arrays(rows.columns, schema=pa.schema(fields))
+        sink = pa.BufferOutputStream()
+        with self._writer_of(sink, rows) as writer:
+            writer.write_table(rows, row_group_size=rows.num_rows)
+        data, with_nan = sink.getvalue(), columns_with_nan(rows)
+        if with_nan:
+            data = pa.py_buffer(set_infinite_bounds(data.to_pybytes(), [with_nan]))
+        source = ParquetSource.open(pa.BufferReader(data), "rows in memory")
+        found: dict[str, list[Chunk]] = {name: [] for name in rows.column_names}
+        for chunk in struct_list_field(source.groups[0], GroupField.COLUMNS):
+            found[column_name(chunk).partition(".")[0]].append(Chunk(source, chunk))
+        return found
+
+
+@lru_cache(_SCHEMAS)
+def empty_file(schema: pa.Schema) -> ParquetSource:
+    """Return a file of no rows with *schema*, as it is stored."""
+    sink = pa.BufferOutputStream()
+    pq.write_table(schema.empty_table(), sink, store_schema=False)
+    return ParquetSource.open(pa.BufferReader(sink.getvalue()), "a new file")
+
+
+def _only_text(column: pa.ChunkedArray) -> str | None:
+    """Return the text that all rows of a column have; None if there are several, or a null, or it is a long one."""
+    if column.null_count or not _is_text(column.type):
+        return None
+    if pat.is_dictionary(column.type):
+        parts: list[Any] = [part for part in column.chunks if len(part)]
+        texts = {text for part in parts for text in part.dictionary.slice(0, 2).to_pylist()}
+        text: str | None = texts.pop() if len(texts) == 1 else None
+    else:
+        first, last = column[0], column[-1]
+        is_only = first.equals(last) and pc.all(pc.equal(column, first)).as_py()
+        text = first.as_py() if is_only else None
+    return text if text is not None and len(text.encode()) < _LONGEST else None
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return pat.is_string(kind.value_type if isinstance(kind, pa.DictionaryType) else kind)
+
+
+def _has_keys(group: pa.Table, name: str) -> bool:
+    """Return whether a column other than that of the record keys has their values."""
+    if name == RECORD_KEY or not pat.is_string(group[name].type) or RECORD_KEY not in group.column_names:
+        return False
+    column, keys = group[name], group[RECORD_KEY]
+    return bool(column[0].equals(keys[0]) and column.equals(keys))

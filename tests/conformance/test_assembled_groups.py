@@ -1,0 +1,99 @@
+"""Row groups that are put together from chunks: Hudi reads, prunes and goes on with them, and we with Hudi's."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import hudiformat as hf
+from hudiformat.file_group.base_file import parquet_writer
+from hudiformat.write.handles import copied_groups
+from tests.conformance.hudi import RealHudi
+from tests.rows import assert_same_rows
+
+pytestmark = pytest.mark.hudi
+
+SCHEMA = pa.schema([("id", pa.string()), ("ts", pa.int64()), ("p", pa.string()), ("x", pa.float64())])
+KEY = ("_hoodie_partition_path", "_hoodie_record_key")
+HUDI = {
+    "hoodie.table.name": "t",
+    "hoodie.datasource.write.table.type": "COPY_ON_WRITE",
+    "hoodie.datasource.write.recordkey.field": "id",
+    "hoodie.table.ordering.fields": "ts",
+    "hoodie.datasource.write.partitionpath.field": "p",
+    "hoodie.datasource.write.operation": "upsert",
+    "hoodie.metadata.enable": "false",
+    "hoodie.parquet.compression.codec": "zstd",
+}
+
+
+FEW_BYTES = 200
+
+
+@pytest.fixture(autouse=True)
+def _any_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parquet_writer, "_LEAST_ASSEMBLED", 1)
+    monkeypatch.setattr(copied_groups, "LEAST_GROUP", 0)
+
+
+def rows(ids: range, ts: int) -> pa.Table:
+    made = [{"id": f"k{one:05}", "ts": ts, "p": f"p{one % 2}", "x": one + ts / 8} for one in ids]
+    return pa.Table.from_pylist(made, SCHEMA)
+
+
+def same(hudi: RealHudi, path: Path) -> pa.Table:
+    found = hf.open_table(path).snapshot()
+    assert_same_rows(hudi.read(path), found, key=KEY)
+    return found
+
+
+def counted(hudi: RealHudi, path: Path, condition: str) -> int:
+    """The rows for which a condition is true, which Spark pushes down to the statistics and indexes of pages."""
+    return int(hudi.eval_(f"result = spark.read.format('hudi').load({str(path)!r}).where({condition!r}).count()"))
+
+
+def constants(table: hf.Table) -> set[str]:
+    """The columns that have few bytes in each base file."""
+    found = []
+    for name in table.files():
+        group = pq.read_metadata(Path(table.path, name)).row_group(0)
+        columns = [group.column(place) for place in range(group.num_columns)]
+        found.append({one.path_in_schema for one in columns if one.total_compressed_size < FEW_BYTES})
+    return set.intersection(*found)
+
+
+@pytest.mark.parametrize("codec", ["zstd", "gzip"])
+def test_hudi_reads_prunes_and_goes_on(hudi: RealHudi, tmp_path: Path, codec: str) -> None:
+    path, options = tmp_path / "t", {"hoodie.parquet.compression.codec": codec}
+    hf.create_table(
+        path,
+        name="t",
+        schema=SCHEMA,
+        record_key=["id"],
+        ordering=["ts"],
+        partition_by=["p"],
+        table_type="COPY_ON_WRITE",
+        options=options,
+    )
+    table = hf.open_table(path, options=options)
+    first = table.insert(rows(range(1000), 1)).instant
+    assert constants(table) >= {"_hoodie_commit_time", "_hoodie_partition_path", "_hoodie_file_name", "p"}
+    same(hudi, path)
+    second = table.upsert(rows(range(0, 1000, 50), 2)).instant
+    same(hudi, path)
+    for condition, count in {
+        f"_hoodie_commit_time = '{first}'": 980,
+        f"_hoodie_commit_time = '{second}'": 20,
+        f"_hoodie_commit_time > '{second}'": 0,
+        "id = 'k00050' and _hoodie_record_key = id": 1,
+        "p = 'p1' and x > 500": 250,
+        "_hoodie_partition_path = 'none'": 0,
+    }.items():
+        assert counted(hudi, path, condition) == count, condition
+    hudi.write(rows(range(990, 1010), 3), path, HUDI | options)
+    same(hudi, path)
+    table.upsert(rows(range(0, 1010, 10), 4))
+    assert same(hudi, path).num_rows == 1010

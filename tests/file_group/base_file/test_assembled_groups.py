@@ -1,0 +1,217 @@
+"""Row groups put together from chunks have the rows that they are made of, for every reader."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hudiformat.codec.avro.schema import arrow_to_avro
+from hudiformat.file_group.base_file import assembled_groups, parquet_writer
+from hudiformat.file_group.base_file.parquet_writer import ParquetBaseFileWriter
+from hudiformat.file_group.base_file.row_groups import NewFile
+from hudiformat.schema.meta_fields import RECORD_KEY
+from hudiformat.storage.local import LocalStorage
+from tests.effort import examples
+
+ROWS = 300
+
+
+@pytest.fixture(autouse=True)
+def _any_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parquet_writer, "_LEAST_ASSEMBLED", 1)
+
+
+@pytest.fixture
+def encoded(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The columns that are encoded from now on."""
+    found: list[str] = []
+    encode = assembled_groups.AssembledGroups._encode
+
+    def noting(groups: assembled_groups.AssembledGroups, rows: pa.Table) -> Any:
+        found.extend(rows.column_names)
+        return encode(groups, rows)
+
+    monkeypatch.setattr(assembled_groups.AssembledGroups, "_encode", noting)
+    return found
+
+
+def written(folder: Path, *groups: pa.Table, schema: pa.Schema | None = None, **more: Any) -> ParquetBaseFileWriter:
+    schema = groups[0].schema if schema is None else schema
+    known = {"compression": "zstd", "has_keys": RECORD_KEY in schema.names, **more}
+    new = NewFile(schema=schema, avro_schema=arrow_to_avro(schema, name="r", namespace="n"), **known)
+    (folder / "f.parquet").unlink(missing_ok=True)
+    with LocalStorage(folder).open_new("f.parquet") as file:
+        writer = ParquetBaseFileWriter(file, new)
+        for group in groups:
+            writer.write(group)
+            writer.flush()
+            assert writer._assembled is None or writer.data_size == file.size
+        size = writer.close()
+    assert size == (folder / "f.parquet").stat().st_size
+    return writer
+
+
+def table(columns: dict[str, Any], **required: bool) -> pa.Table:
+    arrays = {name: pa.array(values) for name, values in columns.items()}
+    fields = [pa.field(name, one.type, nullable=not required.get(name)) for name, one in arrays.items()]
+    return pa.Table.from_arrays([*arrays.values()], schema=pa.schema(fields))
+
+
+def keys(count: int = ROWS) -> list[str]:
+    return [f"key {number}" for number in range(count)]
+
+
+def test_constants_and_copies_of_the_keys_are_not_encoded(tmp_path: Path, encoded: list[str]) -> None:
+    columns = {RECORD_KEY: keys(), "id": keys(), "same": ["x"] * ROWS, "v": [*range(ROWS)], "n": [None, *["x"] * 299]}
+    rows = table(columns)
+    written(tmp_path, rows)
+    assert encoded == [RECORD_KEY, "v", "n"]
+    assert pq.read_table(tmp_path / "f.parquet").equals(rows)
+    chunk = pq.read_metadata(tmp_path / "f.parquet").row_group(0).column(1)
+    assert (chunk.path_in_schema, chunk.statistics.min, chunk.statistics.max) == ("id", "key 0", "key 99")
+
+
+def test_a_required_column_with_the_keys_is_encoded(tmp_path: Path, encoded: list[str]) -> None:
+    rows = table({RECORD_KEY: keys(), "id": keys()}, id=True)
+    written(tmp_path, rows)
+    assert encoded == [RECORD_KEY, "id"]
+    assert pq.read_table(tmp_path / "f.parquet").equals(rows)
+
+
+def test_only_one_key_is_a_constant_for_its_column_too(tmp_path: Path, encoded: list[str]) -> None:
+    rows = table({RECORD_KEY: ["k"], "id": ["k"]})
+    written(tmp_path, rows)
+    assert encoded == []
+    assert pq.read_table(tmp_path / "f.parquet").equals(rows)
+
+
+def test_a_long_text_is_encoded(tmp_path: Path, encoded: list[str]) -> None:
+    rows = table({"a": ["x" * 1024] * 5, "b": ["x" * 1023] * 5})
+    written(tmp_path, rows)
+    assert encoded == ["a"]
+    assert pq.read_table(tmp_path / "f.parquet").equals(rows)
+
+
+def test_texts_that_begin_and_end_alike_are_no_constant(tmp_path: Path, encoded: list[str]) -> None:
+    rows = table({"a": ["x", "y", "x"], RECORD_KEY: ["k", "l", "m"], "id": ["k", "x", "m"]})
+    written(tmp_path, rows)
+    assert encoded == ["a", RECORD_KEY, "id"]
+    assert pq.read_table(tmp_path / "f.parquet").equals(rows)
+
+
+def test_a_dictionary_of_several_texts_is_no_constant(tmp_path: Path, encoded: list[str]) -> None:
+    texts = pa.DictionaryArray.from_arrays(pa.array([1, 1], pa.int32()), ["x", "y"])
+    one = pa.DictionaryArray.from_arrays(pa.array([0, 0], pa.int32()), ["y"])
+    for parts, expected in (([texts], ["a"]), ([one], []), ([one, texts.slice(0, 0)], []), ([one, texts], ["a"])):
+        encoded.clear()
+        count = sum(map(len, parts))
+        rows = pa.table({"a": pa.chunked_array(parts)})
+        written(tmp_path, rows, schema=pa.schema([("a", pa.string())]))
+        assert encoded == expected
+        assert pq.read_table(tmp_path / "f.parquet")["a"].to_pylist() == ["y"] * count
+
+
+def test_bounds_cover_nan_and_vectors_are_stored(tmp_path: Path) -> None:
+    rows = table({"x": [1.0, math.nan], "t": ["a", "a"]})
+    written(tmp_path, rows)
+    chunk = pq.read_metadata(tmp_path / "f.parquet").row_group(0).column(0)
+    assert (chunk.statistics.min, chunk.statistics.max) == (1.0, math.inf)
+    vectors = pa.table({"v": pa.array([[1.0, 2.0]] * 3, pa.list_(pa.float32(), 2)), "t": ["a"] * 3})
+    written(tmp_path, vectors)
+    assert pq.read_table(tmp_path / "f.parquet").schema.field("v").type == pa.binary(8)
+
+
+@pytest.mark.parametrize("compression", ["zstd", "gzip", "snappy", "none"])
+def test_the_sizes_of_columns_are_those_of_the_footer(tmp_path: Path, compression: str) -> None:
+    rows = table({RECORD_KEY: keys(), "id": keys(), "s": ["x"] * ROWS, "l": [[1, 2]] * ROWS})
+    writer = written(tmp_path, rows, rows, compression=compression)
+    footer = pq.read_metadata(tmp_path / "f.parquet")
+    assert footer.num_row_groups == 2
+    expected: dict[str, tuple[int, int]] = {}
+    for group in range(2):
+        for place in range(footer.num_columns):
+            chunk = footer.row_group(group).column(place)
+            before = expected.get(chunk.path_in_schema, (0, 0))
+            found = (chunk.total_compressed_size, chunk.total_uncompressed_size)
+            expected[chunk.path_in_schema] = (before[0] + found[0], before[1] + found[1])
+    assert writer.column_sizes == expected
+    assert footer.created_by.startswith("parquet-cpp-arrow")
+
+
+def test_a_file_whose_first_row_group_is_small_is_not_assembled(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, encoded: list[str]
+) -> None:
+    monkeypatch.setattr(parquet_writer, "_LEAST_ASSEMBLED", 10)
+    rows = table({"a": keys(20)})
+    written(tmp_path, rows.slice(0, 9), rows)
+    assert encoded == []
+    written(tmp_path, rows, rows.slice(0, 9))
+    assert encoded == ["a", "a"]
+    assert pq.read_table(tmp_path / "f.parquet").num_rows == 29
+
+
+_VALUES: dict[str, st.SearchStrategy[list[Any]]] = {
+    "constant": st.just(["ab"]),
+    "texts": st.just(["a", "b", "", "ä" * 9]),
+    "nulls": st.just(["a", None]),
+    "no values": st.just([None]),
+    "numbers": st.just([1, 2, -3]),
+    "floats": st.just([1.5, math.nan, math.inf, None]),
+    "lists": st.just([["a"], [], None, ["b", None]]),
+    "structs": st.just([{"a": "x", "b": {"c": 1}}, None]),
+}
+_KINDS = {
+    "numbers": pa.int32(),
+    "floats": pa.float64(),
+    "lists": pa.list_(pa.string()),
+    "structs": pa.struct([("a", pa.string()), ("b", pa.struct([("c", pa.int64())]))]),
+}
+
+
+@settings(max_examples=examples(300))
+@given(data=st.data())
+def test_whatever_the_columns_are_all_readers_find_the_rows(
+    data: st.DataObject, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    folder = tmp_path_factory.mktemp("assembled")
+    count = data.draw(st.integers(1, 70))
+    fields: list[pa.Field] = []
+    columns: list[pa.Array] = []
+    for number, kind in enumerate(data.draw(st.lists(st.sampled_from([*_VALUES, "keys", "copy"]), min_size=1))):
+        name = RECORD_KEY if kind == "keys" and RECORD_KEY not in [one.name for one in fields] else f"c{number}"
+        chosen = ["k"] if kind in ("keys", "copy") else data.draw(_VALUES[kind])
+        picked = np.random.default_rng(number).integers(0, len(chosen), count)
+        values = keys(count) if kind in ("keys", "copy") else [chosen[place] for place in picked]
+        column = pa.array(values, _KINDS.get(kind, pa.string()))
+        may_be_required = kind in ("keys", "copy", "constant", "texts")
+        fields.append(pa.field(name, column.type, nullable=not (may_be_required and data.draw(st.booleans()))))
+        columns.append(column)
+    rows = pa.Table.from_arrays(columns, schema=pa.schema(fields))
+    sizes = [part for part in (count // 3, count - count // 3) if part]
+    groups = [rows.slice(sum(sizes[:place]), size) for place, size in enumerate(sizes)]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(parquet_writer, "_LEAST_ASSEMBLED", 1)
+        written(folder, *groups)
+    path = folder / "f.parquet"
+    found = pq.read_table(path)
+    assert found.schema.equals(rows.schema.remove_metadata())
+    assert str(found.to_pylist()) == str(rows.to_pylist())  # as text, since NaN is not equal to itself
+    assert str(pl.read_parquet(path).to_dicts()) == str(pl.from_arrow(rows).to_dicts())
+    assert duckdb.sql(f"SELECT count(*) FROM '{path}'").fetchall() == [(count,)]
+    for field in rows.schema:
+        if pa.types.is_string(field.type):
+            expected = [value for value in rows[field.name].to_pylist() if value is not None]
+            ((low, high, told),) = duckdb.sql(
+                f'SELECT min("{field.name}"), max("{field.name}"), count("{field.name}") FROM \'{path}\''
+            ).fetchall()
+            assert (low, high, told) == (min(expected, default=None), max(expected, default=None), len(expected))
