@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import timezone, tzinfo
-from functools import reduce
+from functools import lru_cache, partial, reduce
 from itertools import compress
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -70,15 +70,16 @@ def native_slices(plan: SlicePlan, storage: Storage, *, asked: str) -> list[File
         StorageError: a base file cannot be read.
     """
     shown = plan.query.schema
-    if not _is_reachable(storage.root, asked) or _needs_python(shown):
+    if not is_reachable(storage.root, asked) or _needs_python(shown):
         return []
     with_base = [one for one in plan.slices if _is_plain(one, with_logs=plan.query.with_logs)]
 
     wanted = {field.name: field.dataType.simpleString() for field in spark_schema(shown)}
+    fits = lru_cache(partial(_fits, wanted=wanted))  # thousands of files have one schema
 
     def is_native(one: FileSlice) -> bool:
         stored = stored_columns(plan.query.reader, storage, one, shown.names)
-        return stored is not None and _fits(stored, wanted)
+        return stored is not None and fits(stored)
 
     return list(compress(with_base, side_by_side(storage, is_native, with_base)))
 
@@ -150,7 +151,7 @@ def _scheme_for_spark(root: str) -> str:
     return f"{_OF_HADOOP.get(scheme, scheme)}://{rest}" if mark else f"file://{root}"
 
 
-def _is_reachable(root: str, asked: str) -> bool:
+def is_reachable(root: str, asked: str) -> bool:
     """Return whether Spark may read from the storage: other storages need Hadoop's jars and their own credentials."""
     scheme = root.partition("://")[0] if "://" in root else "file"
     return asked == "true" or (asked == "auto" and scheme in _ITS_OWN)

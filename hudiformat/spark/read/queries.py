@@ -14,7 +14,7 @@ from hudiformat.errors import OptionError
 from hudiformat.read.time_travel import Moment, moment_text
 from hudiformat.spark.errors import reraise_task_errors
 from hudiformat.spark.options import BEGIN, CDC, END, INCREMENTAL, READ_OPTIMIZED, SNAPSHOT, open_for_tasks
-from hudiformat.spark.read.read import read
+from hudiformat.spark.read.read import count_by_footers, read
 from hudiformat.spark.write.schema import spark_schema
 
 
@@ -116,13 +116,16 @@ def count(
 ) -> int:
     """Return the number of rows of the table at *path*, or of those for which *filter* is true.
 
+    Without a filter, file slices that Spark's readers could read are counted by the footers of their base files.
+
     Raises:
         HudiFormatError: as for :func:`read`.
 
     Source: hudiformat.Table.count.
     """
     with reraise_task_errors():
-        return read(spark, path, columns=[], filter=filter, options=options).count()
+        told = count_by_footers(spark, path, options or {}) if filter is None else None
+        return read(spark, path, columns=[], filter=filter, options=options).count() if told is None else told
 
 
 @check_arguments

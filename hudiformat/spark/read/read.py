@@ -18,7 +18,7 @@ from hudiformat.read.time_travel import Moment, moment_text
 from hudiformat.spark.errors import reraise_task_errors
 from hudiformat.spark.options import AS_OF, COLUMNS, FILTER, QUERY, READ_OPTIMIZED, SNAPSHOT, SourceOptions
 from hudiformat.spark.read.by_name import find_by_name
-from hudiformat.spark.read.native import native_slices, prune_slices, pruning, read_files
+from hudiformat.spark.read.native import is_reachable, native_slices, prune_slices, pruning, read_files
 from hudiformat.spark.read.pieces import Piece, SlicePiece, every_column, pieces, read_pieces
 from hudiformat.spark.read.tasks import share_out
 from hudiformat.spark.write.batches import tasks_at_once
@@ -83,6 +83,29 @@ def read(
     if text is not None:
         rows = rows.where(text)
     return rows.select(*map(quote, wanted)) if list(wanted) != needed else rows
+
+
+def count_by_footers(spark: SparkSession, path: str, options: Mapping[str, str]) -> int | None:
+    """Return the number of rows of the table at *path*; None if a data frame has to be counted.
+
+    Base files without log files have it in their footers, which planning the data frame would read here, too.  Tasks
+    count the other file slices.
+
+    Raises:
+        HudiFormatError: as for :func:`read`.
+    """
+    named = find_by_name(spark, path)
+    asked = SourceOptions({**SourceOptions(options).given, "path": named.path})
+    is_plain = asked.query == SNAPSHOT and not named.read_optimized and asked.get(FILTER) is None
+    context = context_of(asked.table())
+    if not is_plain or not is_reachable(context.storage.root, asked.native):
+        return None
+    every = every_column(asked)
+    columns = [_smallest(every)]
+    plan = plan_snapshot(context, as_of=asked.get(AS_OF), columns=columns, filter=None, with_logs=True)
+    told = plan.query.count(context.storage, [one for one in plan.slices if not one.log_files])
+    others = [SlicePiece(context.storage.root, plan.query, one) for one in plan.slices if one.log_files]
+    return told + (_in_python(spark, others, every, columns).count() if others else 0)
 
 
 def _smallest(every: pa.Schema) -> str:

@@ -14,6 +14,7 @@ from tests.tables import new_table, rows
 pytest.importorskip("pyspark.sql")
 
 import hudiformat.spark as hudi_spark
+from hudiformat.spark.read import read
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -60,6 +61,43 @@ def test_changes_and_older_rows(spark: SparkSession, table: hf.Table) -> None:
     assert hudi_spark.cdc(spark, table.path, second.completion_time or "").count() == 0
     assert shown(hudi_spark.snapshot(spark, table.path, first, columns=["v"])) == [(1,), (2,), (3,)]
     assert shown(hudi_spark.read_optimized(spark, table.path, columns=["v"])) == [(1,), (2,), (3,)]
+
+
+def test_rows_are_counted_by_footers_where_no_log_files_are(
+    spark: SparkSession, table: hf.Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table.delete(rows(("b", 3, "x", 2)))
+    first = table.timeline.completed_writes[0].completion_time or ""
+    by_tasks: list[int] = []
+    in_python = read._in_python
+
+    def noting(spark: SparkSession, found: Any, *more: Any) -> DataFrame:
+        by_tasks.append(len(found))
+        return in_python(spark, found, *more)
+
+    monkeypatch.setattr(read, "_in_python", noting)
+    assert hudi_spark.count(spark, table.path) == 2
+    assert by_tasks == [1]  # that of partition x; y has no log files
+    by_tasks.clear()
+    assert hudi_spark.count(spark, table.path, options={"as.of.instant": first}) == 3
+    assert by_tasks == []
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"hudiformat.spark.native": "false"},
+        {"hoodie.datasource.query.type": "read_optimized"},
+        {"hudiformat.filter": "v = 3"},
+    ],
+    ids=lambda one: next(iter(one)),
+)
+def test_rows_are_counted_as_a_data_frame_where_footers_do_not_tell(
+    spark: SparkSession, table: hf.Table, options: dict[str, str]
+) -> None:
+    assert read.count_by_footers(spark, str(table.path), options) is None
+    expected = read.read(spark, table.path, options=options).count()
+    assert hudi_spark.count(spark, table.path, options=options) == expected
 
 
 def test_the_history_and_the_statistics_are_data_frames(spark: SparkSession, table: hf.Table) -> None:
