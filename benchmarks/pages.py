@@ -8,6 +8,8 @@
     python -m benchmarks.lake_loader --json benchmarks/lake_loader.json # accepts it
     python -m benchmarks.tpch --json tpch.json
     python -m benchmarks.pages --tpch tpch.json --conditions "..."      # accepts it: benchmarks/tpch.json
+    python -m benchmarks.shapes --shape merge refresh files --json lhbench.json
+    python -m benchmarks.pages --lhbench lhbench.json --conditions "..."    # accepts it: benchmarks/lhbench.json
     python -m benchmarks.pages                                          # draws the accepted ones again
 
 Needs matplotlib, the extra ``bench``.
@@ -19,11 +21,12 @@ import argparse
 import json
 import sys
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
-from benchmarks import lake_results, tpch_results
+from benchmarks import lake_results, lhbench_results, tpch_results
 from benchmarks.java import BEST
 
 if TYPE_CHECKING:
@@ -32,7 +35,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[1]
 ACCEPTED, SIZES = ROOT / "benchmarks" / "results.json", ROOT / "benchmarks" / "sizes.json"
 TABLES, LAKE = ROOT / "benchmarks" / "shapes.json", ROOT / "benchmarks" / "lake_loader.json"
-TPCH = ROOT / "benchmarks" / "tpch.json"
+TPCH, LHBENCH = ROOT / "benchmarks" / "tpch.json", ROOT / "benchmarks" / "lhbench.json"
 PAGE, IMAGES = ROOT / "docs" / "performance.md", ROOT / "docs" / "images"
 
 SHAPES = ("mixed", "narrow", "wide", "very wide", "strings", "nested", "nullable")
@@ -154,7 +157,36 @@ def growth(sizes: Sequence[Data]) -> list[str]:
     return lines
 
 
-def page(results: Data, sizes: Sequence[Data], shapes_of_tables: Data, lake: Data | None, tpch: Data | None) -> str:
+@dataclass(frozen=True, kw_only=True)
+class Published:
+    """The results of workloads that others have published; None of one that has not been accepted."""
+
+    lhbench: Data | None
+    tpch: Data | None
+    lake: Data | None
+
+    @classmethod
+    def accepted(cls) -> Published:
+        """Return the accepted ones."""
+        return cls(lhbench=accepted_in(LHBENCH), tpch=accepted_in(TPCH), lake=accepted_in(LAKE))
+
+    @property
+    def sections(self) -> str:
+        """Their sections of the page."""
+        return lhbench_results.section(self.lhbench) + tpch_results.section(self.tpch) + lake_results.section(self.lake)
+
+    @property
+    def plots(self) -> list[tuple[str, Any, Any, float]]:
+        """Their plots: the name, what draws it, its data, and its height."""
+        every = (
+            ("lhbench", lhbench_results.draw_steps, self.lhbench, 4.6),
+            ("lake-loader", lake_results.draw_rounds, self.lake, 3.4),
+            ("tpch", tpch_results.draw_queries, self.tpch, 3.4),
+        )
+        return [one for one in every if one[2] is not None]
+
+
+def page(results: Data, sizes: Sequence[Data], shapes_of_tables: Data, published: Published) -> str:
     """The page in Markdown."""
     return f"""# Performance
 
@@ -205,7 +237,7 @@ What the defaults cost: seconds of one insert of the shape `rows`, the best of s
 zstd is hudiformat's default codec, which every Hudi reads; `hoodie.parquet.compression.codec=gzip` chooses Hudi's own.
 A commit syncs its files to the disk before it completes; deltalake syncs none.
 
-{tpch_results.section(tpch)}{lake_results.section(lake)}## Commits
+{published.sections}## Commits
 
 Upserts in one process, the table's age on the horizontal axis. hudiformat syncs each file, deltalake does not.
 
@@ -229,8 +261,8 @@ def accepted_in(path: Path) -> Data | None:
     return json.loads(path.read_text("utf-8")) if path.exists() else None
 
 
-def draw(results: Data, sizes: Sequence[Data], lake: Data | None, tpch: Data | None) -> None:
-    """Draw the plots; those of *lake* and *tpch* if there are such results.
+def draw(results: Data, sizes: Sequence[Data], published: Published) -> None:
+    """Draw the plots; those of published workloads if there are results.
 
     Raises:
         ImportError: matplotlib is not installed; it is the extra ``bench``.
@@ -244,8 +276,7 @@ def draw(results: Data, sizes: Sequence[Data], lake: Data | None, tpch: Data | N
         ("shapes", _shapes, results, 3.4),
         ("commits", _commits, results, 3.4),
         ("growth", _growth, sizes, 4.2),
-        *((("lake-loader", lake_results.draw_rounds, lake, 3.4),) if lake is not None else ()),
-        *((("tpch", tpch_results.draw_queries, tpch, 3.4),) if tpch is not None else ()),
+        *published.plots,
     )
     with mpl.rc_context(plain):
         for name, plot, data, height in plots:
@@ -301,13 +332,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for place in _PLACES:
         parser.add_argument(f"--{place}", type=Path, help=f"what benchmarks.shapes saved of tables in {place}")
     parser.add_argument("--tpch", type=Path, help="what benchmarks.tpch saved")
-    parser.add_argument("--conditions", default="", help="of the run of --tpch: machine, versions, rounds")
+    parser.add_argument("--lhbench", type=Path, help="what benchmarks.shapes saved of merge, refresh and files")
+    parser.add_argument("--conditions", default="", help="of the run of --tpch or --lhbench: machine, versions, rounds")
     asked = parser.parse_args(arguments)
-    if asked.tpch is not None:
-        queries = [
-            {name: _rounded(value) for name, value in one.items()} for one in json.loads(asked.tpch.read_text("utf-8"))
-        ]
-        TPCH.write_text(json.dumps({"conditions": asked.conditions, "queries": queries}, indent=0) + "\n", "utf-8")
+    for given, target, name in ((asked.tpch, TPCH, "queries"), (asked.lhbench, LHBENCH, "steps")):
+        if given is not None:
+            found = [
+                {key: _rounded(value) for key, value in one.items()} for one in json.loads(given.read_text("utf-8"))
+            ]
+            target.write_text(json.dumps({"conditions": asked.conditions, name: found}, indent=0) + "\n", "utf-8")
     if asked.results:
         if ACCEPTED in (path.resolve() for path in asked.results):
             parser.error(f"{ACCEPTED.name} has the accepted results themselves: name files that runs saved with --json")
@@ -318,14 +351,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
         of_tables |= {place: json.loads(path.read_text("utf-8")) for place, path in runs.items()}
         TABLES.write_text(json.dumps(of_tables, indent=1) + "\n", "utf-8")
     results, sizes = (json.loads(path.read_text("utf-8")) for path in (ACCEPTED, SIZES))
-    lake, tpch = accepted_in(LAKE), accepted_in(TPCH)
-    PAGE.write_text(page(results, sizes["sizes"], of_tables, lake, tpch), "utf-8")
-    draw(results, sizes["sizes"], lake, tpch)
+    published = Published.accepted()
+    PAGE.write_text(page(results, sizes["sizes"], of_tables, published), "utf-8")
+    draw(results, sizes["sizes"], published)
     return 0
 
 
 def _rounded(value: object) -> object:
-    return round(value, 3) if isinstance(value, float) else value
+    if isinstance(value, dict):
+        return {name: _rounded(one) for name, one in value.items()}
+    return round(value, 4) if isinstance(value, float) else value
 
 
 if __name__ == "__main__":

@@ -15,12 +15,11 @@ import sys
 import time
 import uuid
 from collections.abc import Callable, Generator, Iterator
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
-import coverage
 import pytest
 from hypothesis import settings
 from pyarrow import fs
@@ -31,6 +30,7 @@ from tests.conformance.hudi import ROOT, NoHudiError, RealHudi
 from tests.conformance.java import JavaClass
 from tests.effort import BUSY, examples, is_in_part, some_sets
 from tests.jvms import SHORT_LIVED, SMALL, STARTUP
+from tests.measuring import unmeasured
 from tests.scratch import use_memory
 from tests.tables import Clock, GoldenTable, new_table, unpack
 from tools.browser import Browser
@@ -207,14 +207,6 @@ def _one_before_others(path: Path) -> Iterator[None]:
         yield
 
 
-def _stop_measuring() -> list[coverage.Coverage]:
-    stopped = []
-    while measuring := coverage.Coverage.current():
-        measuring.stop()
-        stopped.append(measuring)
-    return stopped
-
-
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
     if item.path not in _begun:  # else each full garbage collection looks at all that is there, for half a second
@@ -223,15 +215,9 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
         gc.freeze()
     if "PYTEST_XDIST_WORKER" in os.environ and not _niced and _jvm_of(item.nodeid) is None:
         _niced.append(os.nice(5))  # the workers with a JVM would be the last to finish
-    stopped = _stop_measuring() if any(item.get_closest_marker(name) for name in ("unmeasured", "hudi")) else []
-    try:
-        with pytest.MonkeyPatch.context() as patch:
-            if stopped:
-                patch.delenv("COVERAGE_PROCESS_CONFIG", raising=False)
-            return (yield)
-    finally:
-        for measuring in reversed(stopped):
-            measuring.start()
+    is_measured = not any(item.get_closest_marker(name) for name in ("unmeasured", "hudi"))
+    with nullcontext() if is_measured else unmeasured():
+        return (yield)
 
 
 _begun: set[Path] = set()

@@ -33,9 +33,7 @@ def run(
 
 def test_the_pages_are_those_of_the_accepted_results() -> None:
     results, sizes, tables = (json.loads(path.read_text()) for path in (pages.ACCEPTED, pages.SIZES, pages.TABLES))
-    assert pages.PAGE.read_text() == pages.page(
-        results, sizes["sizes"], tables, pages.accepted_in(pages.LAKE), pages.accepted_in(pages.TPCH)
-    )
+    assert pages.PAGE.read_text() == pages.page(results, sizes["sizes"], tables, pages.Published.accepted())
     assert scale.PAGE.read_text() == scale.page(scale.Shape(), scale.Constants.of(sizes["sizes"]))
 
 
@@ -90,6 +88,7 @@ def test_tables_are_compared_with_the_other_contenders() -> None:
 def test_a_run_is_accepted_and_drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("matplotlib")
     places = {"ACCEPTED": "results.json", "PAGE": "performance.md", "IMAGES": ".", "LAKE": "none", "TPCH": "tpch"}
+    places |= {"LHBENCH": "lhbench"}
     for name, path in places.items():
         monkeypatch.setattr(pages, name, tmp_path / path)
     given = tmp_path / "run.json"
@@ -99,14 +98,22 @@ def test_a_run_is_accepted_and_drawn(tmp_path: Path, monkeypatch: pytest.MonkeyP
     queries = tmp_path / "queries.json"
     query = {"query": 1, "engine": "duckdb", "form": "COPY_ON_WRITE", "ratio": 0.9, "cpu_ratio": 0.81234}
     queries.write_text(json.dumps([query, {**query, "query": 2, "cpu_ratio": 1.0}]))
+    steps = tmp_path / "steps.json"
+    step = {"shape": "files", "step": "plan", "kind": "COPY_ON_WRITE", "seconds": 0.5, "peer_seconds": 1.0, "ratio": 2}
+    step |= {"peak_mb": 10.0, "peer_peak_mb": None, "others": {"pyiceberg": 2.0}}
+    steps.write_text(json.dumps([step, {**step, "kind": "MERGE_ON_READ", "seconds": 0.25, "ratio": 4}]))
+    assert pages.main(["--lhbench", str(steps), "--conditions", "A slow one"]) == 0
     assert pages.main([str(given), "--tpch", str(queries), "--conditions", "A fast one"]) == 0
     assert pages.main([]) == 0
     text = (tmp_path / "performance.md").read_text()
     assert "| mixed |  | 2.50 x |" in text
     assert "| 100 rows, hudiformat, 2 commits | 3.0 | 3.5 | 4.0 |" in text
+    assert "| shape | step | copy-on-write, s | merge-on-read, s | deltalake, s | pyiceberg, s |" in text
+    assert "| files | plan | 0.500 | 0.250 | 1.000 | 2.000 | 10 / 10 | 0 |" in text
+    assert "before and after; and 10,000 files of one row each. A slow one." in text
     assert "| DuckDB | copy-on-write | 0.90 | 0.81 (Q1) | 1.00 (Q2) | 0.90 |" in text
     drawn = {path.name for path in tmp_path.glob("*.svg")}
-    assert drawn == {"shapes.svg", "commits.svg", "growth.svg", "tpch.svg"}
+    assert drawn == {"shapes.svg", "commits.svg", "growth.svg", "tpch.svg", "lhbench.svg"}
 
 
 @pytest.mark.parametrize(

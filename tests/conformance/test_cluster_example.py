@@ -1,7 +1,7 @@
 """The example on a cluster: Spark's master and worker, HDFS and a metastore, all real, each in a process of its own.
 
 Who starts the processes does not matter, so what takes long starts side by side, real Hudi too.  A long run has two
-workers and more files.
+workers and more files, and compactions run on the cluster, too, elsewhere in their own process.
 """
 
 from __future__ import annotations
@@ -100,8 +100,13 @@ def test_a_stream_and_compactions_on_a_cluster_and_hudi_reads_by_name(
             file.write(f"spark.sql.catalogImplementation hive\nspark.hadoop.hive.metastore.uris {metastore.uri}\n")
         folder, database = f"{hdfs}/{uuid.uuid4()}", f"lake{uuid.uuid4().hex[:8]}"
         settings = " ".join(f"--conf '{key}={value}'" for key, value in SETTINGS.items())
-        environ["PYSPARK_SUBMIT_ARGS"] = f"--master {starting.result()} {settings} pyspark-shell"
-        stream_changes(folder, [folder, metastore.uri, "--database", database], environ, tmp_path)
+        by_master = {
+            master: {**environ, "PYSPARK_SUBMIT_ARGS": f"--master {master} {settings} pyspark-shell"}
+            for master in (starting.result(), "local[1]")
+        }
+        streaming, compacting = by_master.values()
+        where = [folder, metastore.uri, "--database", database]
+        stream_changes(folder, where, streaming, streaming if LONG else compacting, tmp_path)
         options = options_of(metastore.uri, database)
         starting_hudi = pool.submit(stack.enter_context, hudi)
         table = hf.open_table(f"hive://127.0.0.1:{metastore.port}/{database}.trips", options=options)
@@ -119,14 +124,19 @@ def test_a_stream_and_compactions_on_a_cluster_and_hudi_reads_by_name(
     assert by_name["trips_ro"] == sorted(optimized, key=str) != []
 
 
-def stream_changes(folder: str, where: list[str], environ: dict[str, str], logs: Path) -> None:
-    """Run the stream, and compactions beside it, until all changes are in the table and one compaction is done."""
+def stream_changes(
+    folder: str, where: list[str], streaming: dict[str, str], compacting: dict[str, str], logs: Path
+) -> None:
+    """Run the stream, and compactions beside it, until all changes are in the table and one compaction is done.
+
+    *streaming* and *compacting* are the environments of the two processes.
+    """
     storage, parts = hf.open_storage(folder), changes()
     storage.create("arriving/0.json", lines(parts[0]))
-    stream = started("stream", [*where, "--every", "1"], environ, logs / "stream.log")
+    stream = started("stream", [*where, "--every", "1"], streaming, logs / "stream.log")
     try:
         wait_for(lambda: storage.exists("trips/.hoodie/hoodie.properties"), stream, logs / "stream.log")
-        beside = started("compactions", [*where, "--every", "1"], environ, logs / "compactions.log")
+        beside = started("compactions", [*where, "--every", "1"], compacting, logs / "compactions.log")
         try:
             for number, part in enumerate(parts[1:], 1):
                 storage.create(f"arriving/{number}.json", lines(part))

@@ -15,6 +15,7 @@ import pyarrow as pa
 from hudiformat import kernels
 from hudiformat.codec.avro.compiled.record_writer import record_writer
 from hudiformat.kernels.ahead import AVX2_LIBRARY, LIBRARY, PACKAGE, Found
+from tests.measuring import unmeasured
 from tools.kernels import KernelsError, build_package
 
 
@@ -26,9 +27,18 @@ def _without_compiler(function: kernels.Function, _size: int) -> kernels.Functio
 def loaded_library(name: str) -> ctypes.CDLL | None:
     """The library of that name, built if need be; None where kernels cannot be built."""
     try:
-        return ctypes.CDLL(str(build_package() / PACKAGE / name))
+        with unmeasured():
+            return ctypes.CDLL(str(build_package() / PACKAGE / name))
     except KernelsError:
         return None
+
+
+_compile = kernels._compiled
+
+
+def _compile_unmeasured(function: kernels.Function) -> kernels.Function:
+    with unmeasured():  # numba is ten seconds of Python
+        return _compile(function)
 
 
 _compiled: dict[str, dict[kernels.Function, kernels.Function]] = {}
@@ -42,6 +52,7 @@ def _by(name: str, library: ctypes.CDLL | None, setting: str = "1") -> Iterator[
         patch.dict(os.environ, {kernels.VARIABLE: setting}),
         patch.object(kernels, "find_library", lambda: Found(library)),
         patch.object(kernels, "_kernels", _compiled.setdefault(name, {})),
+        patch.object(kernels, "_compiled", _compile_unmeasured),
     ):
         yield
     record_writer.cache_clear()
