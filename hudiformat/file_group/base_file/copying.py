@@ -18,7 +18,6 @@ from hudiformat.codec.parquet.rows import read_batches
 from hudiformat.codec.parquet.source import (
     ChunkField,
     ColumnField,
-    GroupField,
     ParquetSource,
     chunks,
     number_field,
@@ -121,7 +120,7 @@ def can_be_copied(
             opened, file = base.source, base.file
             if base.dates.columns:  # to decode them makes dates of the Gregorian calendar of them
                 return False
-            if not (_is_alike(file, schema, compression) and _has_large_groups(file.metadata, least_group)):
+            if not (_is_alike(file, schema, compression) and has_large_groups(file.metadata, least_group)):
                 return False
             try:
                 source = ParquetSource.open(opened, path)
@@ -133,17 +132,21 @@ def can_be_copied(
     return True
 
 
-def can_be_mixed(source: ParquetSource, schema: pa.Schema, *, compression: str, least_group: int) -> bool:
+def can_be_mixed(source: ParquetSource, schema: pa.Schema, *, compression: str) -> bool:
     """Return whether row groups of *source* can be in a file with *schema* that is written now, beside its own ones.
 
-    They have the same columns and codec, and at least *least_group* bytes on average before compression.
+    They have the same columns and codec.
     """
     if source.difference(empty_file(stored_schema(schema))) is not None:
         return False
     columns = [struct_field(chunk, ChunkField.METADATA) for chunk in chunks(source.groups)]
-    sizes = [number_field(group, GroupField.BYTES) for group in source.groups]
-    has_codec = {number_field(column, ColumnField.CODEC) for column in columns} <= {CODECS[compression]}
-    return bool(sizes) and has_codec and sum(sizes) >= least_group * len(sizes)
+    return {number_field(column, ColumnField.CODEC) for column in columns} == {CODECS[compression]}
+
+
+def has_large_groups(metadata: pq.FileMetaData, least_group: int) -> bool:
+    """Return whether row groups have at least *least_group* bytes on average, before compression."""
+    sizes = [int(metadata.row_group(number).total_byte_size) for number in range(metadata.num_row_groups)]
+    return sum(sizes) >= least_group * len(sizes)
 
 
 def _is_alike(file: pq.ParquetFile, schema: pa.Schema, compression: str) -> bool:
@@ -151,11 +154,6 @@ def _is_alike(file: pq.ParquetFile, schema: pa.Schema, compression: str) -> bool
     codecs = {group.column(column).compression.lower() for group in groups for column in range(group.num_columns)}
     has_columns: bool = file.schema_arrow.equals(stored_schema(schema))
     return has_columns and codecs <= {compression.lower()}
-
-
-def _has_large_groups(metadata: pq.FileMetaData, least_group: int) -> bool:
-    sizes = [int(metadata.row_group(number).total_byte_size) for number in range(metadata.num_row_groups)]
-    return sum(sizes) >= least_group * len(sizes)
 
 
 def _top_level_names(names: Sequence[str], schema: pa.Schema) -> list[str]:

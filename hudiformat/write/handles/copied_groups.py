@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from hudiformat.codec.parquet.source import ParquetSource
 from hudiformat.errors import UnsupportedFeatureError
-from hudiformat.file_group.base_file.copying import LEAST_GROUP, can_be_mixed
+from hudiformat.file_group.base_file.copying import LEAST_GROUP, can_be_mixed, has_large_groups
 from hudiformat.file_group.base_file.file_indexes import FileKeys, key_range_of
 from hudiformat.file_group.base_file.format import format_named
 from hudiformat.file_group.base_file.parquet import PARQUET, convert_read_errors
@@ -68,7 +68,7 @@ def open_copied_groups(
         CorruptTableError, DecodeError: the file is damaged.
         StorageError: the file cannot be read.
     """
-    if positions is None or not _may_copy(target):
+    if positions is None or not _may_copy(target) or not _has_large_groups(target, path):
         yield None
         return
     with target.storage.open_input(path) as opened:
@@ -87,6 +87,12 @@ def _may_copy(target: GroupTarget) -> bool:
     return is_parquet and not needs_rows and plan.config.populate_meta_fields
 
 
+def _has_large_groups(target: GroupTarget, path: str) -> bool:
+    """Return whether the row groups of the file are worth copying: most files are of one that is not."""
+    with PARQUET.open(target.storage, path) as base:
+        return has_large_groups(base.file.metadata, LEAST_GROUP)
+
+
 def _find_groups(target: GroupTarget, opened: pa.NativeFile, path: str, positions: Integers) -> CopiedGroups | None:
     """Return the row groups that can be copied, perhaps none; None if nothing of the file can be."""
     plan = target.plan
@@ -95,7 +101,7 @@ def _find_groups(target: GroupTarget, opened: pa.NativeFile, path: str, position
     except UnsupportedFeatureError:
         return None
     schema, codec = plan.schema.arrow_with_meta, plan.options.parquet_codec
-    if not can_be_mixed(source, schema, compression=codec, least_group=LEAST_GROUP):
+    if not can_be_mixed(source, schema, compression=codec):
         return None
     ends = np.cumsum(source.group_rows)
     is_new = positions == NOT_IN_BASE_FILE
