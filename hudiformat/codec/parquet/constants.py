@@ -13,6 +13,7 @@ from hudiformat.codec.parquet.source import (
     ColumnField,
     FileField,
     ParquetSource,
+    column_name,
     number_field,
     struct_field,
     struct_list_field,
@@ -63,10 +64,10 @@ def constant_chunk(source: ParquetSource, name: str, value: str, rows: int, *, c
     column_index, offset_index = _page_indexes(text, at, len(data[0]))
     column: Struct = {
         ColumnField.TYPE: Field(Kind.I32, _BYTES),
-        2: Field(Kind.LIST, Items(Kind.I32, (_PLAIN, _RLE, _RLE_DICTIONARY))),
+        ColumnField.ENCODINGS: Field(Kind.LIST, Items(Kind.I32, (_PLAIN, _RLE, _RLE_DICTIONARY))),
         ColumnField.PATH: _path(name),
         ColumnField.CODEC: Field(Kind.I32, codec),
-        5: Field(Kind.I64, rows),
+        ColumnField.VALUES: Field(Kind.I64, rows),
         ColumnField.UNCOMPRESSED: Field(Kind.I64, sum(size for _, size in pages)),
         ColumnField.COMPRESSED: Field(Kind.I64, end - start),
         ColumnField.DATA: Field(Kind.I64, at),
@@ -93,15 +94,12 @@ def same_chunk(chunk: Chunk, name: str, *, schema: ParquetSource) -> Chunk | Non
     column = struct_field(chunk.struct, ChunkField.METADATA)
     own, other = (
         {number: field for number, field in element_of(schema, one).items() if number != _NAME}
-        for one in (_only_name(column), name)
+        for one in (column_name(chunk.struct), name)
     )
     if own != other:
         return None
-    renamed = {number: _path(name) if number == ColumnField.PATH else field for number, field in column.items()}
-    struct = {
-        number: _struct(renamed) if number == ChunkField.METADATA else field for number, field in chunk.struct.items()
-    }
-    return Chunk(chunk.source, struct)
+    renamed = {**column, ColumnField.PATH: _path(name)}
+    return Chunk(chunk.source, {**chunk.struct, ChunkField.METADATA: _struct(renamed)})
 
 
 def element_of(source: ParquetSource, name: str) -> Struct:
@@ -153,9 +151,3 @@ def _struct(fields: Struct) -> Field:
 
 def _path(name: str) -> Field:
     return Field(Kind.LIST, Items(Kind.BINARY, (name.encode(),)))
-
-
-def _only_name(column: Struct) -> str:
-    path = column[ColumnField.PATH].value
-    assert isinstance(path, Items)  # noqa: S101 - it was made here, or its name was read
-    return b".".join(part for part in path.values if isinstance(part, bytes)).decode()

@@ -47,7 +47,8 @@ class ChunkField:
 class ColumnField:
     """The fields of ColumnMetaData that are used here."""
 
-    TYPE, PATH, CODEC, UNCOMPRESSED, COMPRESSED, DATA, INDEX_PAGE, DICTIONARY = 1, 3, 4, 6, 7, 9, 10, 11
+    TYPE, ENCODINGS, PATH, CODEC, VALUES, UNCOMPRESSED, COMPRESSED = 1, 2, 3, 4, 5, 6, 7
+    DATA, INDEX_PAGE, DICTIONARY = 9, 10, 11
     STATISTICS, BLOOM, BLOOM_LENGTH = 12, 14, 15
 
 
@@ -234,6 +235,11 @@ class Chunk:
 
     source: ParquetSource
     struct: Struct
+
+    @property
+    def values(self) -> int:
+        """The number of values, nulls among them; in a column that is not nested, of rows."""
+        return number_field(struct_field(self.struct, ChunkField.METADATA), ColumnField.VALUES)
 
 
 def column_name(chunk: Struct) -> str:

@@ -8,7 +8,7 @@ and an update changes no key.  Encoding them takes a third of the time of writin
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import lru_cache
 from typing import Any
 
@@ -49,6 +49,7 @@ class AssembledGroups:
         self._codec = CODECS[compression]
         self._writer_of = writer_of
         self._kept: Mapping[str, Chunk] = {}
+        self._reading: AbstractContextManager[None] = nullcontext()
         self.encoded_bytes = 0
         """The bytes of the row groups that were not copied as a whole."""
 
@@ -69,13 +70,16 @@ class AssembledGroups:
         return self._copier.rows - before
 
     @contextmanager
-    def keeping(self, kept: Mapping[str, Chunk]) -> Iterator[None]:
-        """Within the body, a row group has the chunks *kept*, by their columns, whose values are those of its rows."""
-        self._kept = kept
+    def keeping(self, kept: Mapping[str, Chunk], reading: AbstractContextManager[None]) -> Iterator[None]:
+        """Within the body, a row group has the chunks *kept*, by their columns, whose values are those of its rows.
+
+        They are copied within *reading*, which converts errors.
+        """
+        self._kept, self._reading = kept, reading
         try:
             yield
         finally:
-            self._kept = {}
+            self._kept, self._reading = {}, nullcontext()
 
     def write(self, group: pa.Table) -> None:
         """Add the rows *group* as a row group.
@@ -84,6 +88,7 @@ class AssembledGroups:
             DecodeError: a chunk that is kept points out of its file.
         """
         chunks = dict(self._kept)
+        assert all(one.values == group.num_rows for one in chunks.values())  # noqa: S101 - else rows would shift
         for name in group.column_names:
             if name not in chunks and (text := _only_text(group[name])) is not None:
                 chunks[name] = constant_chunk(self._empty, name, text, group.num_rows, codec=self._codec)
@@ -96,7 +101,8 @@ class AssembledGroups:
             encoded |= self._encode(group.select([name for name, chunk in same.items() if chunk is None]))
         encoded |= {name: [chunk] for name, chunk in chunks.items()}
         every = [chunk for name in group.column_names for chunk in encoded[name]]
-        self._copier.assemble(self._empty, group.num_rows, every)
+        with self._reading:
+            self._copier.assemble(self._empty, group.num_rows, every)
         self.encoded_bytes += sum(stop - start for start, stop in (one.source.chunk_range(one.struct) for one in every))
 
     def close(self, texts: Mapping[str, str]) -> int:

@@ -160,7 +160,7 @@ class CopyingWriter(ParquetBaseFileWriter):
         Raises:
             DecodeError, CorruptTableError: as for :meth:`copy`.
         """
-        with self._reading(), self._assembled.keeping(self._source.chunks_of(group, self._kept)):
+        with self._assembled.keeping(self._source.chunks_of(group, self._kept), self._reading()):
             self.flush()
 
     @contextmanager

@@ -239,8 +239,9 @@ def test_a_file_of_other_columns_is_encoded_anew(tmp_path: Path, taken: list[int
     assert taken != []
 
 
+@pytest.mark.parametrize("changed", [range(3, 4), range(0, COUNT, 100)], ids=["row groups", "their keys"])
 def test_a_file_that_cannot_be_read_while_it_is_copied_is_an_error(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, changed: range
 ) -> None:
     table = table_of(tmp_path / "t")
     before, read = table.snapshot(), ParquetSource.read
@@ -252,7 +253,7 @@ def test_a_file_that_cannot_be_read_while_it_is_copied_is_an_error(
 
     monkeypatch.setattr(ParquetSource, "read", fail)
     with pytest.raises(hf.CorruptTableError, match="parquet: not a readable base file: the disk is gone"):
-        table.upsert(rows([3], 2))
+        table.upsert(rows(changed, 2))
     monkeypatch.undo()
     table.upsert(rows([COUNT], 2))
     assert table.count() == len(before) + 1
