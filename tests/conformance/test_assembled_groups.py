@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import hudiformat as hf
-from hudiformat.file_group.base_file import parquet_writer
+from hudiformat.file_group.base_file import assembled_groups
 from hudiformat.write.handles import copied_groups
 from tests.conformance.hudi import RealHudi
 from tests.rows import assert_same_rows
@@ -35,7 +35,7 @@ FEW_BYTES = 200
 
 @pytest.fixture(autouse=True)
 def _any_rows(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parquet_writer, "_LEAST_ASSEMBLED", 1)
+    monkeypatch.setattr(assembled_groups, "_ROWS_FOR_A_COLUMN", 0)
     monkeypatch.setattr(copied_groups, "LEAST_GROUP", 0)
 
 

@@ -18,7 +18,7 @@ from hudiformat.codec.parquet.dates import GREGORIAN
 from hudiformat.codec.parquet.rows import close_writer, columns_with_nan
 from hudiformat.codec.parquet.source import ParquetSource
 from hudiformat.errors import CorruptTableError, HudiFormatError
-from hudiformat.file_group.base_file.assembled_groups import AssembledGroups
+from hudiformat.file_group.base_file.assembled_groups import AssembledGroups, pays
 from hudiformat.file_group.base_file.row_groups import NEVER_FULL, NewFile, RowGroupWriter
 from hudiformat.schema.meta_fields import COMMIT_SEQNO, RECORD_KEY
 from hudiformat.storage.protocol import OutputFile
@@ -31,8 +31,6 @@ _DISTINCT_SHARE = 0.98
 """If at least this share of the sampled values is distinct, the column is written without a dictionary."""
 _FIRST_ROWS = 256
 """Rows that are looked at first: counting the sample of each column of each file is an eighth of writing 7,000 rows."""
-_LEAST_ASSEMBLED = 10_000
-"""Row groups from this many rows on are assembled: reading back the footer of what is encoded takes a millisecond."""
 _ALWAYS_DISTINCT = frozenset({COMMIT_SEQNO, RECORD_KEY})
 
 
@@ -53,7 +51,7 @@ class ParquetBaseFileWriter(RowGroupWriter):
 
     def _write_group(self, group: pa.Table, size: int) -> None:
         group = store_vectors(group) if self._has_vectors else group
-        if self._writer is None and self._assembled is None and group.num_rows >= _LEAST_ASSEMBLED:
+        if self._writer is None and self._assembled is None and pays(group.num_rows, group.num_columns):
             self._assembled = self._assemble()
         if self._assembled is not None:
             self._assembled.write(group)

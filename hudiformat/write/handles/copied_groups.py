@@ -11,13 +11,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 
 from hudiformat.codec.parquet.source import ParquetSource
 from hudiformat.errors import UnsupportedFeatureError
+from hudiformat.file_group.base_file.assembled_groups import pays
 from hudiformat.file_group.base_file.copying import LEAST_GROUP, can_be_mixed, has_large_groups
 from hudiformat.file_group.base_file.file_indexes import FileKeys, key_range_of
 from hudiformat.file_group.base_file.format import format_named
@@ -68,14 +69,17 @@ def open_copied_groups(
         CorruptTableError, DecodeError: the file is damaged.
         StorageError: the file cannot be read.
     """
-    if positions is None or not _may_copy(target) or not _has_large_groups(target, path):
+    chosen = None
+    if positions is not None and _may_copy(target):
+        chosen = _untouched(target, path, positions, only_updates=only_updates)
+    if chosen is None or positions is None:
         yield None
         return
     with target.storage.open_input(path) as opened:
         with convert_read_errors(path):
-            found = _find_groups(target, opened, path, positions)
+            found = _open_source(target, opened, path, added=int((positions == NOT_IN_BASE_FILE).sum()))
         kept = dict.fromkeys((RECORD_KEY, PARTITION_PATH, key)) if only_updates else ()
-        yield None if found is None or not (found.chosen or kept) else replace(found, kept=tuple(kept))
+        yield found and CopiedGroups(found[0], len(found[0].groups), chosen, found[1], tuple(kept))
 
 
 def _may_copy(target: GroupTarget) -> bool:
@@ -87,30 +91,36 @@ def _may_copy(target: GroupTarget) -> bool:
     return is_parquet and not needs_rows and plan.config.populate_meta_fields
 
 
-def _has_large_groups(target: GroupTarget, path: str) -> bool:
-    """Return whether the row groups of the file are worth copying: most files are of one that is not."""
+def _untouched(target: GroupTarget, path: str, positions: Integers, *, only_updates: bool) -> frozenset[int] | None:
+    """Return the row groups that no change touches; None if neither they nor columns of others are worth copying.
+
+    Most files are of one row group that is not; so it is told before the footer is parsed by us.
+    """
     with PARQUET.open(target.storage, path) as base:
-        return has_large_groups(base.file.metadata, LEAST_GROUP)
+        rows, columns = base.group_rows, base.file.metadata.num_columns
+        if not has_large_groups(base.file.metadata, LEAST_GROUP):
+            return None
+    ends = np.cumsum(rows)
+    is_new = positions == NOT_IN_BASE_FILE
+    touched = {*np.searchsorted(ends, positions[~is_new], side="right").tolist()}
+    if is_new.any():
+        touched.add(len(ends) - 1)
+    chosen = frozenset(range(len(ends))) - touched
+    return chosen if chosen or (only_updates and pays(sum(rows) // len(rows), columns)) else None
 
 
-def _find_groups(target: GroupTarget, opened: pa.NativeFile, path: str, positions: Integers) -> CopiedGroups | None:
-    """Return the row groups that can be copied, perhaps none; None if nothing of the file can be."""
+def _open_source(
+    target: GroupTarget, opened: pa.NativeFile, path: str, *, added: int
+) -> tuple[ParquetSource, FileKeys] | None:
+    """Return the file and the keys of its footer; None if nothing of it can be in a file that gets *added* new rows."""
     plan = target.plan
     try:
         source = ParquetSource.open(opened, path)
     except UnsupportedFeatureError:
         return None
-    schema, codec = plan.schema.arrow_with_meta, plan.options.parquet_codec
-    if not can_be_mixed(source, schema, compression=codec):
+    if not can_be_mixed(source, plan.schema.arrow_with_meta, compression=plan.options.parquet_codec):
         return None
-    ends = np.cumsum(source.group_rows)
-    is_new = positions == NOT_IN_BASE_FILE
-    touched = {*np.searchsorted(ends, positions[~is_new], side="right").tolist()}
-    if is_new.any():
-        touched.add(len(ends) - 1)
     # The filter of the old file, if it fits still, is that of the next: its other keys are not read.
-    known, rows = FileKeys.of(source.metadata), int(ends[-1] + is_new.sum())
-    fits = not plan.options.bloom_filter or known.filter_of(rows) is not None
-    if known.key_range is None or not fits:
-        return None
-    return CopiedGroups(source, len(ends), frozenset(range(len(ends))) - touched, known)
+    known = FileKeys.of(source.metadata)
+    fits = not plan.options.bloom_filter or known.filter_of(sum(source.group_rows) + added) is not None
+    return (source, known) if known.key_range is not None and fits else None

@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hudiformat.codec.avro.schema import arrow_to_avro
-from hudiformat.file_group.base_file import assembled_groups, parquet_writer
+from hudiformat.file_group.base_file import assembled_groups
 from hudiformat.file_group.base_file.parquet_writer import ParquetBaseFileWriter
 from hudiformat.file_group.base_file.row_groups import NewFile
 from hudiformat.schema.meta_fields import RECORD_KEY
@@ -28,7 +28,7 @@ ROWS = 300
 
 @pytest.fixture(autouse=True)
 def _any_rows(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parquet_writer, "_LEAST_ASSEMBLED", 1)
+    monkeypatch.setattr(assembled_groups, "_ROWS_FOR_A_COLUMN", 0)
 
 
 @pytest.fixture
@@ -151,7 +151,7 @@ def test_the_sizes_of_columns_are_those_of_the_footer(tmp_path: Path, compressio
 def test_a_file_whose_first_row_group_is_small_is_not_assembled(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, encoded: list[str]
 ) -> None:
-    monkeypatch.setattr(parquet_writer, "_LEAST_ASSEMBLED", 10)
+    monkeypatch.setattr(assembled_groups, "_ROWS_FOR_A_COLUMN", 10)
     rows = table({"a": keys(20)})
     written(tmp_path, rows.slice(0, 9), rows)
     assert encoded == []
@@ -200,7 +200,7 @@ def test_whatever_the_columns_are_all_readers_find_the_rows(
     sizes = [part for part in (count // 3, count - count // 3) if part]
     groups = [rows.slice(sum(sizes[:place]), size) for place, size in enumerate(sizes)]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(parquet_writer, "_LEAST_ASSEMBLED", 1)
+        patch.setattr(assembled_groups, "_ROWS_FOR_A_COLUMN", 0)
         written(folder, *groups)
     path = folder / "f.parquet"
     found = pq.read_table(path)

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 import hudiformat as hf
 from hudiformat.codec.parquet.source import ParquetSource
-from hudiformat.file_group.base_file import parquet_writer
+from hudiformat.file_group.base_file import assembled_groups
 from hudiformat.file_group.base_file.read import read_file_keys
 from hudiformat.storage.local import LocalStorage
 from hudiformat.write.handles import copied_groups, merge
@@ -46,7 +46,7 @@ def taken(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
     monkeypatch.setattr(OpenBaseFile, "copy", noting)
     monkeypatch.setattr(copied_groups, "LEAST_GROUP", 0)
-    monkeypatch.setattr(parquet_writer, "_LEAST_ASSEMBLED", 1)
+    monkeypatch.setattr(assembled_groups, "_ROWS_FOR_A_COLUMN", 0)
     return found
 
 
