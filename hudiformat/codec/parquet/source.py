@@ -242,11 +242,16 @@ class Chunk:
         return number_field(struct_field(self.struct, ChunkField.METADATA), ColumnField.VALUES)
 
 
-def column_name(chunk: Struct) -> str:
-    """Return the name of a chunk's column, that of a nested one with points."""
+def column_path(chunk: Struct) -> tuple[str, ...]:
+    """Return the names that lead to a chunk's column: one, and those of its fields if it is nested."""
     path = struct_field(chunk, ChunkField.METADATA)[ColumnField.PATH].value
     parts = path.values if isinstance(path, Items) else ()
-    return ".".join(part.decode() for part in parts if isinstance(part, bytes))
+    return tuple(part.decode() for part in parts if isinstance(part, bytes))
+
+
+def column_name(chunk: Struct) -> str:
+    """Return the name of a chunk's column, that of a nested one with points."""
+    return ".".join(column_path(chunk))
 
 
 def chunks(groups: Sequence[Struct]) -> list[Struct]:

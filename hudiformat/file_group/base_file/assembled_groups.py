@@ -20,7 +20,7 @@ import pyarrow.types as pat
 from hudiformat.codec.parquet.constants import CODECS, constant_chunk, same_chunk
 from hudiformat.codec.parquet.copying import RowGroupCopier
 from hudiformat.codec.parquet.rows import columns_with_nan, set_infinite_bounds
-from hudiformat.codec.parquet.source import Chunk, GroupField, ParquetSource, column_name, struct_list_field
+from hudiformat.codec.parquet.source import Chunk, GroupField, ParquetSource, column_path, struct_list_field
 from hudiformat.schema.meta_fields import RECORD_KEY
 from hudiformat.storage.protocol import OutputFile
 
@@ -127,7 +127,7 @@ class AssembledGroups:
         source = ParquetSource.open(pa.BufferReader(data), "rows in memory")
         found: dict[str, list[Chunk]] = {name: [] for name in rows.column_names}
         for chunk in struct_list_field(source.groups[0], GroupField.COLUMNS):
-            found[column_name(chunk).partition(".")[0]].append(Chunk(source, chunk))
+            found[column_path(chunk)[0]].append(Chunk(source, chunk))
         return found
 
 
