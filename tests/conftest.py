@@ -132,7 +132,7 @@ def _measure_some(items: list[pytest.Item]) -> None:
             item.add_marker("unmeasured")
 
 
-MEASURED = 5
+MEASURED = 2
 """The number of sets of parameters of a test for which coverage is measured."""
 
 
