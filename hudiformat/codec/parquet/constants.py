@@ -19,7 +19,8 @@ from hudiformat.codec.parquet.source import (
     struct_list_field,
     text_field,
 )
-from hudiformat.codec.parquet.thrift import Field, Items, Kind, Struct, encode_struct, encode_varint
+from hudiformat.codec.parquet.thrift import Field, Items, Kind, Struct, encode_struct
+from hudiformat.codec.protobuf import encode_varint
 from hudiformat.errors import SchemaError
 
 _REQUIRED, _OPTIONAL, _BYTES = 0, 1, 6
@@ -45,7 +46,7 @@ def constant_chunk(source: ParquetSource, name: str, value: str, rows: int, *, c
     Raises:
         SchemaError: the column is not a top-level one of texts.
     """
-    element = element_of(source, name)
+    element = _element_of(source, name)
     repetition = number_field(element, _REPETITION)
     if _CHILDREN in element or number_field(element, _TYPE) != _BYTES or repetition not in (_REQUIRED, _OPTIONAL):
         raise SchemaError(f"{source.path}: expected a column {name} of texts, to give it one value", column=name)
@@ -93,7 +94,7 @@ def same_chunk(chunk: Chunk, name: str, *, schema: ParquetSource) -> Chunk | Non
     """
     column = struct_field(chunk.struct, ChunkField.METADATA)
     own, other = (
-        {number: field for number, field in element_of(schema, one).items() if number != _NAME}
+        {number: field for number, field in _element_of(schema, one).items() if number != _NAME}
         for one in (column_name(chunk.struct), name)
     )
     if own != other:
@@ -102,7 +103,7 @@ def same_chunk(chunk: Chunk, name: str, *, schema: ParquetSource) -> Chunk | Non
     return Chunk(chunk.source, {**chunk.struct, ChunkField.METADATA: _struct(renamed)})
 
 
-def element_of(source: ParquetSource, name: str) -> Struct:
+def _element_of(source: ParquetSource, name: str) -> Struct:
     """Return the element of the schema that is the top-level column *name*; empty if there is none."""
     return next((one for one in _top_level_columns(source) if text_field(one, _NAME) == name.encode()), {})
 

@@ -225,13 +225,6 @@ def _write_items(parts: bytearray, items: Items) -> None:
         _write_value(parts, items.kind, value)
 
 
-def encode_varint(value: int) -> bytes:
-    """Return a number from 0 on as a varint."""
-    parts = bytearray()
-    _write_varint(parts, value)
-    return bytes(parts)
-
-
 def _write_varint(parts: bytearray, value: int) -> None:
     while value > _LOW:
         parts.append(value & _LOW | _LOW + 1)

@@ -131,7 +131,7 @@ class AssembledGroups:
         return found
 
 
-def pays(rows: int, columns: int) -> bool:
+def pays_off(rows: int, columns: int) -> bool:
     """Return whether it takes less time to put a row group of so many rows and columns together than to encode it."""
     return rows >= _ROWS_FOR_A_COLUMN * columns
 

@@ -18,7 +18,7 @@ from hudiformat.codec.parquet.dates import GREGORIAN
 from hudiformat.codec.parquet.rows import close_writer, columns_with_nan
 from hudiformat.codec.parquet.source import ParquetSource
 from hudiformat.errors import CorruptTableError, HudiFormatError
-from hudiformat.file_group.base_file.assembled_groups import AssembledGroups, pays
+from hudiformat.file_group.base_file.assembled_groups import AssembledGroups, pays_off
 from hudiformat.file_group.base_file.row_groups import NEVER_FULL, NewFile, RowGroupWriter
 from hudiformat.schema.meta_fields import COMMIT_SEQNO, RECORD_KEY
 from hudiformat.storage.protocol import OutputFile
@@ -51,7 +51,7 @@ class ParquetBaseFileWriter(RowGroupWriter):
 
     def _write_group(self, group: pa.Table, size: int) -> None:
         group = store_vectors(group) if self._has_vectors else group
-        if self._writer is None and self._assembled is None and pays(group.num_rows, group.num_columns):
+        if self._writer is None and self._assembled is None and pays_off(group.num_rows, group.num_columns):
             self._assembled = self._assemble()
         if self._assembled is not None:
             self._assembled.write(group)

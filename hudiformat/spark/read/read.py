@@ -97,8 +97,10 @@ def count_by_footers(spark: SparkSession, path: str, options: Mapping[str, str])
     named = find_by_name(spark, path)
     asked = SourceOptions({**SourceOptions(options).given, "path": named.path})
     is_plain = asked.query == SNAPSHOT and not named.read_optimized and asked.get(FILTER) is None
+    if not is_plain:
+        return None
     context = context_of(asked.table())
-    if not is_plain or not is_reachable(context.storage.root, asked.native):
+    if not is_reachable(context.storage.root, asked.native):
         return None
     every = every_column(asked)
     columns = [_smallest(every)]
