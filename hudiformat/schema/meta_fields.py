@@ -110,15 +110,16 @@ def add_origin(
     counters: pa.Array | pa.ChunkedArray,
     *,
     instant: str,
-    partition_path: str,
+    partition_path: str | pa.Array,
     task_partition: int,
     operation: str | None = None,
     joins_others: bool = True,
 ) -> Rows:
     """Return *rows* with the meta columns in front, except the file name; *counters* are the numbers of the rows.
 
-    Columns with the same value in all rows are dictionary arrays with one value, which are written faster; they are
-    strings if the rows join others (*joins_others*), with other values.
+    *partition_path* is the text for all rows, or an array with one text per row.  Columns with the same value in all
+    rows are dictionary arrays with one value, which are written faster; they are strings if the rows join others
+    (*joins_others*), with other values.
     """
     repeat = _repeat_as_strings if joins_others else _repeat_as_dictionary
     count = rows.num_rows
@@ -126,7 +127,7 @@ def add_origin(
         repeat(instant, count),
         _sequence_numbers(counters, instant, task_partition),
         record_keys,
-        repeat(partition_path, count),
+        repeat(partition_path, count) if isinstance(partition_path, str) else partition_path,
     ]
     meta += [] if operation is None else [repeat(operation, count)]
     names = [*META_FIELDS[:_FILE_NAME_INDEX], *([] if operation is None else [OPERATION])]

@@ -13,6 +13,7 @@ from hudiformat.timeline.commit_metadata import WriteStat
 from hudiformat.write.handles.append import AppendHandle
 from hudiformat.write.handles.base_files import CreateHandle, close_together
 from hudiformat.write.handles.merge import MergeHandle
+from hudiformat.write.handles.merge_together import merge_together
 from hudiformat.write.partition import Handle, PartitionWriter
 
 ENCODED_TOGETHER = 256
@@ -24,8 +25,9 @@ _COMPUTED_AHEAD = 3
 
 T = TypeVar("T")
 Given = TypeVar("Given")
-_SmallFile: TypeAlias = tuple[PartitionWriter, CreateHandle, Future[list[WriteStat]]]
-"""A partition, a handle with few rows, and what is to get its statistics."""
+_FileHandle = TypeVar("_FileHandle", CreateHandle, MergeHandle)
+_SmallFiles: TypeAlias = list[tuple[PartitionWriter, _FileHandle, Future[list[WriteStat]]]]
+"""Partitions, handles of small files, and what is to get the statistics of each."""
 
 
 class TaskThreads:
@@ -44,7 +46,8 @@ class TaskThreads:
         self._threads = ThreadPoolExecutor(threads) if threads > 1 else None
         self._taken: set[Handle] = set()
         self._results: list[Future[list[WriteStat]]] = []
-        self._small: list[_SmallFile] = []
+        self._small: _SmallFiles[CreateHandle] = []
+        self._small_merges: _SmallFiles[MergeHandle] = []
         self._together: list[Future[None]] = []
         self._logged: list[tuple[Handle, Future[list[WriteStat]]]] = []
 
@@ -71,13 +74,15 @@ class TaskThreads:
             closed: Future[list[WriteStat]] = Future()
             if isinstance(handle, CreateHandle) and handle.few_rows is not None:
                 self._small.append((partition, handle, closed))
+            elif isinstance(handle, MergeHandle) and not self._is_far and handle.is_small:
+                self._small_merges.append((partition, handle, closed))
             elif isinstance(handle, CreateHandle | MergeHandle):
                 closed = self._begin(partial(_close_file, partition, handle))
             else:
                 partition.enter()
                 self._logged.append((handle, closed))
             self._results.append(closed)
-        if len(self._small) >= self._files_together:
+        if max(len(self._small), len(self._small_merges)) >= self._files_together:
             self._close_small()
         if len(self._logged) >= self._encoded_together:
             self._close_logged()
@@ -122,15 +127,27 @@ class TaskThreads:
         return done
 
     def _close_small(self) -> None:
-        small, self._small = self._small, []
+        self._close_together(self._small, close_together)
+        self._close_together(self._small_merges, merge_together)
+        self._small, self._small_merges = [], []
+
+    def _close_together(
+        self,
+        small: _SmallFiles[_FileHandle],
+        close: Callable[[Sequence[_FileHandle]], Iterator[list[WriteStat]]],
+    ) -> None:
         for start in range(0, len(small), self._files_together):
             some = small[start : start + self._files_together]
-            self._together.append(self._begin(partial(self._close_small_files, some)))
+            self._together.append(self._begin(partial(self._close_some, some, close)))
 
-    def _close_small_files(self, files: Sequence[_SmallFile]) -> None:
+    def _close_some(
+        self,
+        files: _SmallFiles[_FileHandle],
+        close: Callable[[Sequence[_FileHandle]], Iterator[list[WriteStat]]],
+    ) -> None:
         for partition, _, _ in files:
             partition.enter()
-        every = close_together([handle for _, handle, _ in files])
+        every = close([handle for _, handle, _ in files])
         for (_, handle, closed), stats in zip(files, every, strict=True):
             self._taken.discard(handle)
             closed.set_result(stats)

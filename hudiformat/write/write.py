@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import chain
 from typing import Any
 
@@ -350,11 +351,13 @@ class WriteTask:
             return routes.locate(batch_rows=self._limits.batch_rows)
         if plan.operation is Operation.BULK_INSERT and plan.options.bulk_insert_sort is not SortMode.NONE:
             rows = _sort_by_key(rows)
+        in_one = not self._buffered and rows.rows.nbytes <= self._limits.max_buffered  # else partitions are freed apart
+        locate = partial(self.tagger.locate, in_one=in_one)
         # Many rows make large pieces: keys that are neighbours in the index are then looked up together.
         pieces = rows.batches(max(self._limits.batch_rows, len(rows) // self._limits.batches))
         if self.tagger.looks_up:  # what one piece reads, the next ones use
-            return chain.from_iterable(map(self.tagger.locate, pieces))
-        return chain.from_iterable(self._side_by_side.map(lambda piece: [*self.tagger.locate(piece)], pieces))
+            return chain.from_iterable(map(locate, pieces))
+        return chain.from_iterable(self._side_by_side.map(lambda piece: [*locate(piece)], pieces))
 
     def write_batch(self, batch: pa.RecordBatch) -> None:
         """Look up the keys of *batch*, and write its rows as :meth:`write` does.

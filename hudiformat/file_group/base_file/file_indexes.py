@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
@@ -60,15 +60,10 @@ class FileKeys:
 
         For many small files this takes a fraction of the time of as many calls of :meth:`of_keys`.
         """
-        texts, order = keys.to_pylist(), _utf16 if beyond_utf16_unit(keys) else None
         filters = (
             [one.serialize() for one in BloomFilter.of_each(keys, counts)] if bloom_filter else [None] * len(counts)
         )
-        parts = (texts[end - count : end] for count, end in zip(counts, accumulate(counts), strict=True))
-        return [
-            cls((min(part, key=order), max(part, key=order)) if part else None, text)
-            for part, text in zip(parts, filters, strict=True)
-        ]
+        return [cls(bounds, text) for bounds, text in zip(_ranges_of(keys, counts), filters, strict=True)]
 
     @cached_property
     def filters(self) -> tuple[BloomFilter, ...] | None:
@@ -123,6 +118,22 @@ def key_range_of(keys: pa.Array) -> tuple[str, str] | None:
         return min(texts, key=_utf16), max(texts, key=_utf16)
     limits = pc.min_max(keys)
     return limits["min"].as_py(), limits["max"].as_py()
+
+
+_FEW_KEYS = 100
+"""Of at most so many keys a file, Python finds the lowest and the highest sooner than a call of Arrow for each file."""
+
+
+def _ranges_of(keys: pa.Array, counts: Sequence[int]) -> Iterator[tuple[str, str] | None]:
+    """Yield what :func:`key_range_of` returns for the first ``counts[0]`` of *keys*, for the next ``counts[1]``, ..."""
+    ends = list(accumulate(counts))
+    if len(keys) > _FEW_KEYS * len(counts):
+        yield from (key_range_of(keys.slice(end - count, count)) for count, end in zip(counts, ends, strict=True))
+        return
+    texts, order = keys.to_pylist(), _utf16 if beyond_utf16_unit(keys) else None
+    for count, end in zip(counts, ends, strict=True):
+        part = texts[end - count : end]
+        yield (min(part, key=order), max(part, key=order)) if part else None
 
 
 def _utf16(text: str) -> bytes:

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from itertools import product
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -23,14 +24,16 @@ from hudiformat.file_group.base_file.row_groups import NEVER_FULL, NewFile, RowG
 from hudiformat.schema.meta_fields import COMMIT_SEQNO, RECORD_KEY
 from hudiformat.storage.protocol import OutputFile
 
-_SAMPLE_ROWS, _LEAST_SAMPLE = 4_096, 2_048
-"""Rows at the beginning of a file that decide which columns have dictionaries; with less than the second, all do."""
+_SAMPLE_ROWS, _LEAST_SAMPLE, _SAMPLED_SHARE = 4_096, 1_024, 8
+"""The most and the fewest rows of a sample of the first row group, which decides which columns have dictionaries."""
+_LEAST_ROWS = 2_048
+"""With fewer rows, all columns have dictionaries."""
 _FEW_BYTES = 1 << 16
 """Up to so many bytes of few rows are written without dictionaries."""
 _DISTINCT_SHARE = 0.98
 """If at least this share of the sampled values is distinct, the column is written without a dictionary."""
 _FIRST_ROWS = 256
-"""Rows that are looked at first: counting the sample of each column of each file is an eighth of writing 7,000 rows."""
+"""Rows that are looked at first: values that repeat soon need no sample."""
 _ALWAYS_DISTINCT = frozenset({COMMIT_SEQNO, RECORD_KEY})
 
 
@@ -182,21 +185,26 @@ def _with_dictionaries(rows: pa.Table) -> list[str] | bool:
     Columns whose values in *rows* are almost all distinct get none: Arrow gives up a dictionary at one megabyte, so it
     would cost time and space without any use.
     """
-    if rows.num_rows < _LEAST_SAMPLE:
+    if rows.num_rows < _LEAST_ROWS:
         return True
-    sample = rows.slice(0, _SAMPLE_ROWS)
-    distinct = [name for name in sample.column_names if name in _ALWAYS_DISTINCT or _is_distinct(sample[name])]
+    step = max(rows.num_rows // min(max(rows.num_rows // _SAMPLED_SHARE, _LEAST_SAMPLE), _SAMPLE_ROWS), 1)
+    spread = pa.array(np.arange(0, rows.num_rows, step))
+    distinct = [name for name in rows.column_names if name in _ALWAYS_DISTINCT or _is_distinct(rows[name], spread)]
     return [path for path in _paths(rows.schema) if path not in distinct] if distinct else True
 
 
-def _is_distinct(column: pa.ChunkedArray) -> bool:
+def _is_distinct(column: pa.ChunkedArray, spread: pa.Array) -> bool:
+    """Return whether almost all values are distinct, of the first ones and of those at the indices *spread*."""
     values = len(column) - column.null_count
-    if values < _LEAST_SAMPLE or column.type.num_fields or pa.types.is_dictionary(column.type):
+    if values < _LEAST_ROWS or column.type.num_fields or pa.types.is_dictionary(column.type):
         return False
-    return all(
-        len(part.unique()) - bool(part.null_count) >= (len(part) - part.null_count) * _DISTINCT_SHARE
-        for part in (column.slice(0, _FIRST_ROWS), column)
-    )
+    first = column.slice(0, _FIRST_ROWS)
+    return _has_distinct(first) and _has_distinct(column.take(spread))
+
+
+def _has_distinct(values: pa.ChunkedArray) -> bool:
+    nulls = values.null_count
+    return len(values.unique()) - bool(nulls) >= (len(values) - nulls) * _DISTINCT_SHARE
 
 
 def _paths(schema: pa.Schema) -> list[str]:

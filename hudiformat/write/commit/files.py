@@ -19,6 +19,9 @@ from hudiformat.codec.log.reader import LogReader
 from hudiformat.codec.log.writer import AppendResult, LogWriter
 from hudiformat.errors import StorageError, WriteConflictError
 from hudiformat.file_group.base_file.file_indexes import FileIndexer
+from hudiformat.file_group.base_file.format import format_named
+from hudiformat.file_group.base_file.parquet import PARQUET
+from hudiformat.file_group.bootstrap.sources import SourcedStorage
 from hudiformat.file_group.partitions import list_partitions
 from hudiformat.file_group.slices import FileSlice, LogFile
 from hudiformat.naming.file_names import BaseFileName, LogFileName, WriteToken, base_name, join_path, parse_data_file
@@ -229,6 +232,18 @@ class GroupTarget:
     def of_group(self, file_id: str) -> GroupTarget:
         """Return the target of another file group of the same partition."""
         return replace(self, file_id=file_id)
+
+    @property
+    def keeps_files_alone(self) -> bool:
+        """Whether the write keeps nothing but its base files, which are Parquet and have the columns of the table.
+
+        Other writes need each row: for indexes, for a change log, or to rename columns.
+        """
+        plan = self.plan
+        needs_rows = plan.indexes is not None or plan.config.cdc_enabled or plan.history is not None
+        is_parquet = format_named(plan.config.base_file_format) is PARQUET
+        has_sources = isinstance(self.storage, SourcedStorage)
+        return is_parquet and not has_sources and not needs_rows and plan.config.populate_meta_fields
 
     def path(self, name: str) -> str:
         """Return the path of a file of the partition, below the table."""

@@ -256,6 +256,12 @@ def _shares(parts: Sequence[tuple[LocatedRows, int]]) -> Iterator[list[tuple[Loc
         yield share
 
 
+_SMALL_FILE, _META_BYTES = 1024 * 1024, 256
+"""Files of at most so many bytes are written together; each row is taken to have so many bytes of meta fields."""
+_MOST_BYTES = 16 * 1024 * 1024
+"""The bytes of rows of files that are written together."""
+
+
 class CreateHandle:
     """Writes the rows of a new file group; if they are too many for one file, the next files are further groups.
 
@@ -277,10 +283,22 @@ class CreateHandle:
 
     @property
     def few_rows(self) -> Sequence[tuple[LocatedRows, int]] | None:
-        """All rows of the handle with the number of their first; None if they might be more than one file."""
-        count = sum(len(rows) for rows, _ in self._waiting)
-        fit = 0 < count < format_named(self._plan.config.base_file_format).never_full
-        return self._waiting if fit and not self._is_open else None
+        """All rows of the handle with the number of their first; None if they are many, or might be two files."""
+        if self._is_open:
+            return None
+        count = self._waiting_rows
+        is_small = self.size_with_meta <= min(_SMALL_FILE, self._plan.options.sizing.largest_new_file // 2)
+        fit = is_small or count < format_named(self._plan.config.base_file_format).never_full
+        return self._waiting if fit and count else None
+
+    @property
+    def size_with_meta(self) -> int:
+        """The bytes of the rows that have no meta fields yet, when they have them."""
+        return self._waiting_bytes + self._waiting_rows * _META_BYTES
+
+    @property
+    def _waiting_rows(self) -> int:
+        return sum(len(rows) for rows, _ in self._waiting)
 
     @property
     def buffered_bytes(self) -> int:
@@ -368,14 +386,30 @@ def close_together(handles: Sequence[CreateHandle]) -> Iterator[list[WriteStat]]
         _hoodie_partition_path  x       x     | y
         _hoodie_file_name       f1      f1    | f2
     """
+    some: list[CreateHandle] = []
+    size = 0
+    for handle in handles:
+        some.append(handle)
+        size += handle.size_with_meta
+        if size >= _MOST_BYTES:
+            yield from _close_together(some)
+            some, size = [], 0
+    if some:
+        yield from _close_together(some)
+
+
+def _close_together(handles: Sequence[CreateHandle]) -> Iterator[list[WriteStat]]:
     plan, token = handles[0].target.plan, handles[0].target.token
     parts = [(handle, part, first) for handle in handles for part, first in handle.few_rows or ()]
     lengths = [len(part) for _, part, _ in parts]
-    keys = pa.concat_arrays([part.keys for _, part, _ in parts])
+    rows, keys = parts[0][1].rows, parts[0][1].keys
+    if len(parts) > 1:  # Arrow would copy a single part, too
+        rows = pa.concat_batches([part.rows for _, part, _ in parts])
+        keys = pa.concat_arrays([part.keys for _, part, _ in parts])
     counters = np.concatenate([np.arange(first, first + len(part)) for _, part, first in parts])
     repeated = pa.array(np.repeat(np.arange(len(parts)), lengths))
     stored = add_meta_columns(
-        pa.concat_batches([part.rows for _, part, _ in parts]),
+        rows,
         keys,
         counters=pa.array(counters),
         instant=plan.instant,
@@ -388,6 +422,6 @@ def close_together(handles: Sequence[CreateHandle]) -> Iterator[list[WriteStat]]
     known = FileKeys.of_each(keys, counts, bloom_filter=plan.options.bloom_filter)
     start, row_size = 0, stored.nbytes / stored.num_rows
     for handle, count, own in zip(handles, counts, known, strict=True):
-        rows = pa.Table.from_batches([stored.slice(start, count)])
-        yield handle.close_with(rows, own, size=int(count * row_size))
+        of_file = pa.Table.from_batches([stored.slice(start, count)])
+        yield handle.close_with(of_file, own, size=int(count * row_size))
         start += count

@@ -21,9 +21,7 @@ from hudiformat.errors import UnsupportedFeatureError
 from hudiformat.file_group.base_file.assembled_groups import pays_off
 from hudiformat.file_group.base_file.copying import LEAST_GROUP, can_be_mixed, has_large_groups
 from hudiformat.file_group.base_file.file_indexes import FileKeys, key_range_of
-from hudiformat.file_group.base_file.format import format_named
 from hudiformat.file_group.base_file.parquet import PARQUET, convert_read_errors
-from hudiformat.file_group.bootstrap.sources import SourcedStorage
 from hudiformat.schema.meta_fields import PARTITION_PATH, RECORD_KEY
 from hudiformat.write.commit.files import GroupTarget
 from hudiformat.write.rows import NOT_IN_BASE_FILE, Integers
@@ -70,7 +68,7 @@ def open_copied_groups(
         StorageError: the file cannot be read.
     """
     chosen = None
-    if positions is not None and _may_copy(target):
+    if positions is not None and target.keeps_files_alone:
         chosen = _untouched(target, path, positions, only_updates=only_updates)
     if chosen is None or positions is None:
         yield None
@@ -80,15 +78,6 @@ def open_copied_groups(
             found = _open_source(target, opened, path, added=int((positions == NOT_IN_BASE_FILE).sum()))
         kept = dict.fromkeys((RECORD_KEY, PARTITION_PATH, key)) if only_updates else ()
         yield found and CopiedGroups(found[0], len(found[0].groups), chosen, found[1], tuple(kept))
-
-
-def _may_copy(target: GroupTarget) -> bool:
-    plan = target.plan
-    needs_rows = plan.indexes is not None or plan.config.cdc_enabled or plan.history is not None
-    is_parquet = format_named(plan.config.base_file_format) is PARQUET and not isinstance(
-        target.storage, SourcedStorage
-    )
-    return is_parquet and not needs_rows and plan.config.populate_meta_fields
 
 
 def _untouched(target: GroupTarget, path: str, positions: Integers, *, only_updates: bool) -> frozenset[int] | None:

@@ -5,15 +5,17 @@ A bucket without a base file gets its first one in the same way.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
-from dataclasses import replace
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pyarrow as pa
 
 from hudiformat.errors import UnsupportedFeatureError
 from hudiformat.file_group.base_file.file_indexes import FileKeys
-from hudiformat.file_group.base_file.read import BaseRows, read_file_keys
+from hudiformat.file_group.base_file.read import BaseRows, read_file_keys, read_rows_and_keys
+from hudiformat.file_group.merging.keys import RowSource
+from hudiformat.file_group.merging.rule import Combining, lacks_ordering_value
 from hudiformat.file_group.renamed_columns import scan_rows
 from hudiformat.file_group.slices import FileSlice
 from hudiformat.schema.meta_fields import (
@@ -23,18 +25,164 @@ from hudiformat.schema.meta_fields import (
     add_origin,
     without_file_name,
 )
+from hudiformat.schema.table_schema import field_type
 from hudiformat.storage.threads import BackgroundCalls
+from hudiformat.table.options.values import Operation
 from hudiformat.table.registered import refuse_lacking_columns
 from hudiformat.timeline.commit_metadata import WriteStat
 from hudiformat.write.commit.files import GroupTarget, WriteCounts, base_file_stat
+from hudiformat.write.commit.plan import WritePlan
+from hudiformat.write.duplicates import combine
 from hudiformat.write.handles.base_files import OpenBaseFile
 from hudiformat.write.handles.change_log import INSERT, ChangeLog
 from hudiformat.write.handles.copied_groups import CopiedGroups, open_copied_groups
-from hudiformat.write.handles.file_changes import CollectedChanges, key_column
-from hudiformat.write.rows import (
-    Integers,
-    LocatedRows,
-)
+from hudiformat.write.handles.file_changes import ChangedRows, Changes, KeyMatches, PositionMatches
+from hudiformat.write.rows import NOT_IN_BASE_FILE, Integers, LocatedRows, combine_chunks
+
+Numbered = tuple[LocatedRows, int]
+"""Rows, and the sequence number of the first row."""
+
+
+@dataclass(frozen=True, slots=True)
+class CollectedChanges:
+    """What a write of *plan* changes in a base file, in the order in which it has come.
+
+    ``changes`` are rows that are compared with those of the file, ``inserts`` rows that are not; ``deleted_keys`` are
+    the keys of rows to delete, and ``deleted_positions`` where each part of them is in the file, if that is known.
+    """
+
+    plan: WritePlan
+    changes: list[Numbered] = field(default_factory=list)
+    inserts: list[Numbered] = field(default_factory=list)
+    deleted_keys: list[pa.Array] = field(default_factory=list)
+    deleted_positions: list[Integers | None] = field(default_factory=list)
+
+    @classmethod
+    def of_files(cls, every: Sequence[CollectedChanges], starts: Sequence[int]) -> CollectedChanges:
+        """Return the changes of several files, whose positions are known, as if the files were one.
+
+        The rows of each file begin at *starts* there.
+        """
+        joined = cls(every[0].plan)
+        for one, start in zip(every, starts, strict=True):
+            for rows, first in one.changes:
+                joined.update(replace(rows, positions=_move(rows.known_positions, start)), first)
+            for keys, known in zip(one.deleted_keys, one.deleted_positions, strict=True):
+                joined.delete(keys, None if known is None else _move(known, start))
+            joined.inserts.extend(one.inserts)
+        return joined
+
+    def insert(self, rows: LocatedRows, first_counter: int) -> None:
+        """Add new rows; if an insert may add a key again, they are not compared with the existing rows."""
+        doubles = self.plan.operation is not Operation.UPSERT and self.plan.options.allow_duplicates
+        (self.inserts if doubles else self.changes).append((rows, first_counter))
+
+    def update(self, rows: LocatedRows, first_counter: int) -> None:
+        """Add rows that update existing rows, or delete them by their own delete column."""
+        self.changes.append((rows, first_counter))
+
+    def delete(self, record_keys: pa.Array, positions: Integers | None) -> None:
+        """Add keys of rows to delete, whatever their ordering values."""
+        self.deleted_keys.append(record_keys)
+        self.deleted_positions.append(positions)
+
+    @property
+    def sizes(self) -> tuple[int, int, int]:
+        """The number of changes, of deleted keys, and of inserts."""
+        return _count_rows(self.changes), sum(map(len, self.deleted_keys)), _count_rows(self.inserts)
+
+    @property
+    def numbers(self) -> Integers:
+        """The sequence numbers of all rows, of inserts last."""
+        every = (np.arange(first, first + len(rows)) for rows, first in (*self.changes, *self.inserts))
+        return np.concatenate([np.empty(0, np.int64), *every])
+
+    @property
+    def positions(self) -> Integers | None:
+        """The rows of the base file that the changes belong to, deletes last; None if keys must be compared."""
+        every = [*(rows.positions for rows, _ in self.changes), *self.deleted_positions]
+        known = [positions for positions in every if positions is not None]
+        if len(known) < len(every) or not self.plan.combines:
+            return None
+        return np.concatenate([np.empty(0, np.int64), *known])
+
+    @property
+    def touched(self) -> Integers | None:
+        """The rows of the base file that changes touch, and NOT_IN_BASE_FILE for new rows; None if not known."""
+        known = self.positions if self.changes or self.deleted_keys else np.empty(0, np.int64)
+        return None if known is None else np.append(known, np.full(_count_rows(self.inserts), NOT_IN_BASE_FILE))
+
+    def only_update(self, touched: Integers | None) -> bool:
+        """Return whether no row comes or goes; *touched* is that of these changes."""
+        if touched is None or self.inserts or self.deleted_keys or self.plan.merger is not None:
+            return False
+        deletes = any(self.plan.rule.deletes(rows.rows).any() for rows, _ in self.changes)
+        return not deletes and not (touched == NOT_IN_BASE_FILE).any()
+
+    def compared(self) -> ChangedRows:
+        """Return all of it but the inserts, ready to be matched with the rows of the file."""
+        plan, key, positions = self.plan, key_column(self.plan), self.positions
+        fields = () if plan.merger is not None else plan.ordering_fields
+        rows = self._own_columns(self.changes)
+        if not plan.combines:  # if the write combines, there is one row per key already
+            merges = plan.rule.partial is not None or plan.rule.merger is not None
+            how = Combining(plan.ordering_fields, plan.rule if merges else None)
+            rows = combine(rows, [rows[key].combine_chunks()], how)
+        deletes = self._delete_rows(rows.schema)
+        deleted = plan.rule.deletes(rows)
+        wins = deleted & (lacks_ordering_value([rows[name] for name in fields], rows.num_rows) | plan.rule.deletes_win)
+        deleted, wins = (np.append(flags, np.ones(deletes.num_rows, np.bool_)) for flags in (deleted, wins))
+        rows = combine_chunks(pa.concat_tables([rows, deletes]))
+        matches = KeyMatches(rows[key]) if positions is None else PositionMatches(positions)
+        return ChangedRows(matches, RowSource(rows), deleted, wins, fields)
+
+    def inserted(self) -> pa.Table:
+        """Return the rows that are not compared with existing ones."""
+        return self._own_columns(self.inserts)
+
+    def _delete_rows(self, schema: pa.Schema) -> pa.Table:
+        """Return the keys of rows to delete, with nulls in all other columns."""
+        keys = pa.chunked_array(self.deleted_keys, pa.string()).combine_chunks()
+        if self.positions is None:
+            keys = keys.unique()
+        key = key_column(self.plan)
+        columns = [keys if field.name == key else pa.nulls(len(keys), field.type) for field in schema]
+        return pa.Table.from_arrays(columns, schema=schema)
+
+    def _own_columns(self, parts: Sequence[Numbered]) -> pa.Table:
+        """Return rows with their own columns, and with their keys if no column has them."""
+        schema, extra = self.plan.schema.arrow, key_column(self.plan) == RECORD_KEY
+        if extra:
+            schema = schema.append(pa.field(RECORD_KEY, pa.string()))
+        batches = [
+            pa.RecordBatch.from_arrays([*rows.rows.columns, *([rows.keys] if extra else [])], schema=schema)
+            for rows, _ in parts
+        ]
+        return pa.Table.from_batches(batches, schema)
+
+
+def key_column(plan: WritePlan) -> str:
+    """Return the column of changes that has their keys: the meta field, unless a column of the table has the same."""
+    config, schema = plan.config, plan.schema.arrow
+    names = config.record_key_fields
+    kind = field_type(schema, names[0]) if len(names) == 1 and "." not in names[0] else None
+    if kind is None or config.uses_complex_keys or not pa.types.is_string(kind):
+        return RECORD_KEY
+    return names[0]
+
+
+def _count_rows(parts: Sequence[Numbered]) -> int:
+    return sum(len(rows) for rows, _ in parts)
+
+
+def _move(positions: Integers, start: int) -> Integers:
+    """Return *positions* for rows that begin at *start*."""
+    moved: Integers = np.where(positions == NOT_IN_BASE_FILE, NOT_IN_BASE_FILE, positions + start)
+    return moved
+
+
+_SMALL_FILE = 256 * 1024
+"""Base files of at most so many bytes are merged together: calls take most of the time of a single one."""
 
 
 class MergeHandle:
@@ -55,10 +203,10 @@ class MergeHandle:
         if below is not None and below.is_registered:
             refuse_lacking_columns(target.storage, target.plan.config, below)
         base = None if below is None else below.base_file
-        self._target = target
+        self.target = target
         self._plan = target.plan
         self._base = base
-        self._collected = CollectedChanges(self._plan)
+        self.collected = CollectedChanges(self._plan)
         self._numbers: Integers = np.empty(0, np.int64)
         self._open: OpenBaseFile | None = None
         self._log = ChangeLog(target) if self._plan.config.cdc_enabled and base is not None else None
@@ -66,42 +214,54 @@ class MergeHandle:
 
     def insert(self, rows: LocatedRows, *, first_counter: int) -> None:
         """Add new rows; if an insert may add a key again, they are not compared with the existing rows."""
-        self._collected.insert(rows, first_counter)
+        self.collected.insert(rows, first_counter)
 
     def update(self, rows: LocatedRows, *, first_counter: int) -> None:
         """Add rows that update existing rows, or delete them by their own delete column."""
-        self._collected.update(rows, first_counter)
+        self.collected.update(rows, first_counter)
 
     def delete(self, record_keys: pa.Array, *, positions: Integers | None = None) -> None:
         """Add keys of rows to delete, whatever their ordering values."""
-        self._collected.delete(record_keys, positions)
+        self.collected.delete(record_keys, positions)
 
     def flush(self) -> None:
         """Do nothing: nothing can be written before the end."""
+
+    @property
+    def is_small(self) -> bool:
+        """Whether the base file is small, and can be merged together with others: see ``merge_together``."""
+        plan, base = self._plan, self._base
+        if base is None or base.size > _SMALL_FILE or not self.target.keeps_files_alone:
+            return False
+        return plan.merger is None and plan.rule.partial is None and self.collected.touched is not None
 
     def close(self) -> list[WriteStat]:
         """Write the base file, and return its statistic."""
         if self._base_path is None:
             return self._write_file(None)
-        touched = self._collected.touched
-        only_updates, key = self._collected.only_update(touched), key_column(self._plan)
-        with open_copied_groups(self._target, self._base_path, touched, only_updates=only_updates, key=key) as copied:
+        touched = self.collected.touched
+        only_updates, key = self.collected.only_update(touched), key_column(self._plan)
+        with open_copied_groups(self.target, self._base_path, touched, only_updates=only_updates, key=key) as copied:
             return self._write_file(copied)
 
     def _write_file(self, copied: CopiedGroups | None) -> list[WriteStat]:
         # The size of a row only decides where the first row group ends: that is not worth reading commits for.
-        file = OpenBaseFile(self._target, row_size=self._plan.options.sizing.record_size_estimate, copied=copied)
+        file = OpenBaseFile(self.target, row_size=self._plan.options.sizing.record_size_estimate, copied=copied)
         self._open = file
-        self._numbers = self._collected.numbers
-        changes = self._collected.merged(
-            stored=self._add_meta_fields,
-            schema=self._schema,
-            indexed_file=file if self._plan.indexes is not None and self._plan.indexes.values else None,
+        self._numbers = self.collected.numbers
+        plan = self._plan
+        changes = Changes(
+            self.collected.compared(),
+            self._add_meta_fields,
+            self._schema,
+            partial=plan.rule.partial if plan.merger is None else None,
+            merger=plan.merger,
+            indexed_file=file if plan.indexes is not None and plan.indexes.values else None,
         )
         counts = WriteCounts()
         # With indexes, rows are written in this thread, because the values for the indexes are collected in it.
-        with BackgroundCalls(apart=self._target.threads > 1 and self._plan.indexes is None) as behind:
-            for part in self._parts(file, changes.ordering_fields, copied):
+        with BackgroundCalls(apart=self.target.threads > 1 and self._plan.indexes is None) as behind:
+            for part in self._parts(file, changes.changed.ordering_fields, copied):
                 if not isinstance(part, BaseRows):
                     behind.call(*part)
                     continue
@@ -110,7 +270,7 @@ class MergeHandle:
                 behind.call(file.write, add_file_name(merged, file.name))
             behind.finish()
         new_keys = [pa.array([], pa.string())]
-        for rows in (changes.remaining_rows(), self._add_meta_fields(self._collected.inserted(), INSERTED)):
+        for rows in (changes.remaining_rows(), self._add_meta_fields(self.collected.inserted(), INSERTED)):
             if self._log is not None:
                 self._log.add(INSERT, None, rows)
             counts += WriteCounts(inserts=rows.num_rows)
@@ -126,19 +286,39 @@ class MergeHandle:
             size = file.close(known=self._base_keys(), added=added)
         else:
             size = file.close(own=copied.keys_with(added, bloom_filter=self._plan.options.bloom_filter))
-        rows_written = file.rows
-        self._open = None
+        return [self._stat(size, counts)]
+
+    def read(self) -> tuple[pa.Table, FileKeys]:
+        """Return the rows of the base file without its name, and what its footer says of their keys."""
+        assert self._base_path is not None  # noqa: S101 - a file that is small is there
+        return read_rows_and_keys(self.target.storage, self._base_path, self._schema)
+
+    def close_with(
+        self, rows: pa.Table, counts: WriteCounts, *, known: FileKeys, added: pa.Array, size: int
+    ) -> list[WriteStat]:
+        """Write *rows*, of about *size* bytes, which are those of the base file with all changes.
+
+        *known* are the keys that the old file had, *added* those that are new.
+        """
+        file = self._open = OpenBaseFile(self.target, row_size=self._plan.options.sizing.record_size_estimate)
+        file.write(add_file_name(rows, file.name), size=size)
+        return [self._stat(file.close(known=known, added=added), counts)]
+
+    def _stat(self, size: int, counts: WriteCounts) -> WriteStat:
+        """Return the statistic of the file that was open, and is closed now."""
+        file, self._open = self._open, None
+        assert file is not None  # noqa: S101 - the callers have opened it
         stat = base_file_stat(
-            partition_path=self._target.partition_path,
+            partition_path=self.target.partition_path,
             file_id=file.file_id,
             path=file.path,
-            rows=rows_written,
+            rows=file.rows,
             size=size,
             counts=counts,
             previous=None if self._base is None else self._base.name,
             indexed=file.indexed,
         )
-        return [stat if self._log is None else replace(stat, cdc_stats=self._log.close())]
+        return stat if self._log is None else replace(stat, cdc_stats=self._log.close())
 
     def abandon(self) -> None:
         """Stop writing; the rollback of the write deletes the files."""
@@ -172,10 +352,10 @@ class MergeHandle:
     ) -> Iterator[BaseRows]:
         if self._base_path is None:
             return
-        has_positions = self._collected.positions is not None
+        has_positions = self.collected.positions is not None
         first = ordering_fields if has_positions and ordering_fields else (RECORD_KEY, *ordering_fields)
         head = pa.schema([self._schema.field(name) for name in dict.fromkeys(first)])
-        storage, path, virtual = self._target.storage, self._base_path, self._plan.virtual_keys
+        storage, path, virtual = self.target.storage, self._base_path, self._plan.virtual_keys
         if virtual is None:
             yield from scan_rows(storage, path, self._schema, head, history=self._plan.history, groups=groups)
             return
@@ -186,11 +366,11 @@ class MergeHandle:
     def _base_path(self) -> str | None:
         if self._base is None:
             return None
-        return self._target.path(self._base.name.stored_as)
+        return self.target.path(self._base.name.stored_as)
 
     def _base_keys(self) -> FileKeys | None:
         """Return the keys that the footer of the old base file describes."""
-        return None if self._base_path is None else read_file_keys(self._target.storage, self._base_path)
+        return None if self._base_path is None else read_file_keys(self.target.storage, self._base_path)
 
     def _add_meta_fields(self, rows: pa.Table, operation: str) -> pa.Table:
         """Return rows of the collected changes with all meta fields except the file's name, numbered call by call."""
@@ -200,8 +380,8 @@ class MergeHandle:
             rows[key_column(self._plan)],
             pa.array(numbers),
             instant=self._plan.instant,
-            partition_path=self._target.partition_path,
-            task_partition=self._target.token.partition,
+            partition_path=self.target.partition_path,
+            task_partition=self.target.token.partition,
             operation=operation if self._plan.schema.keeps_operations else None,
         )
 

@@ -46,6 +46,7 @@ def taken(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
     monkeypatch.setattr(OpenBaseFile, "copy", noting)
     monkeypatch.setattr(copied_groups, "LEAST_GROUP", 0)
+    monkeypatch.setattr(merge, "_SMALL_FILE", 0)  # small files are merged together, and nothing is copied
     monkeypatch.setattr(assembled_groups, "_ROWS_FOR_A_COLUMN", 0)
     return found
 

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from hudiformat import Table
-from hudiformat.schema.meta_fields import add_origin
+from hudiformat.schema.meta_fields import add_meta_columns, add_origin
 from hudiformat.timeline.commit_metadata import WriteStat
 from tests.tables import SCHEMA, new_table
 from tests.write.support import keyed
@@ -99,9 +99,9 @@ def test_a_single_part_is_not_copied(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
     def noted(rows: pa.RecordBatch, *given: pa.Array, **named: Any) -> pa.RecordBatch:
         seen.append(rows)
-        return add_origin(rows, *given, **named)
+        return add_meta_columns(rows, *given, **named)
 
-    monkeypatch.setattr("hudiformat.write.handles.base_files.add_origin", noted)
+    monkeypatch.setattr("hudiformat.write.handles.base_files.add_meta_columns", noted)
     data = keyed(0, 200).combine_chunks()
     new_table(tmp_path / "t").insert(data)
     assert [rows["k"].buffers()[2].address for rows in seen] == [data["k"].chunk(0).buffers()[2].address]
