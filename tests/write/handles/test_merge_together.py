@@ -79,7 +79,7 @@ def contents(root: Path) -> dict[str, tuple[pa.Table, dict[bytes, bytes]]]:
     found = {}
     for name in data_files(root):
         footer = pq.read_metadata(root / name)
-        found[name] = (pq.read_table(root / name), dict(footer.metadata))
+        found[name] = (pq.read_table(root / name), dict(footer.metadata or {}))
     return found
 
 
