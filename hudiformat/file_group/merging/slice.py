@@ -45,6 +45,7 @@ class MergedLog:
     - ``resets``: whether the key is deleted by a delete that wins over any base row.
     - ``set``: for partial updates, by column, which rows of ``records`` set the column.  A column that is missing here
       is set by every row.
+    - ``weights``: what :meth:`MergedLog.weigh` returns, if it is known.
     """
 
     keys: KeyIndex | Integers
@@ -55,6 +56,7 @@ class MergedLog:
     deleted: Booleans
     resets: Booleans
     set: Mapping[str, Booleans] | None = None
+    weights: Integers | None = None
 
     def __len__(self) -> int:
         return len(self.row)
@@ -67,15 +69,21 @@ class MergedLog:
     def lowest_ordering(self, chosen: Booleans) -> int | None:
         """Return the lowest ordering value among the *chosen* keys whose entry needs one to win over a base row.
 
-        It is an integer that compares as ``StoredFile.highest``; HIGHEST if no entry needs one, None if the values are
-        no integers.
+        It is HIGHEST if no entry needs one, and None where :meth:`weigh` returns none.
         """
-        if len(self.ordering) > 1 or not all(_is_counted(column.type) for column in self.ordering):
+        if not self.ordering:
+            return HIGHEST
+        weights = self.weigh() if self.weights is None else self.weights
+        return None if weights is None else int(weights[chosen & ~self.resets].min(initial=HIGHEST))
+
+    def weigh(self) -> Integers | None:
+        """Return the ordering values of all entries as integers that compare as ``StoredFile.highest``.
+
+        None if there are several values for each, or they are no integers.
+        """
+        if len(self.ordering) != 1 or not _is_counted(self.ordering[0].type):
             return None
-        compared = tuple(column.take(pa.array(self.entry[chosen & ~self.resets])) for column in self.ordering)
-        return int(
-            min((comparable_integers((one,), len(one)).min(initial=HIGHEST) for one in compared), default=HIGHEST)
-        )
+        return comparable_integers((self.ordering[0].take(pa.array(self.entry)),), len(self))
 
     def select(self, names: Sequence[str]) -> MergedLog:
         """Return the same entries with only the columns *names*."""
@@ -142,13 +150,13 @@ def merge_slice(
     dropped = logs.deleted.copy()  # by key: the log row is not yielded
     for part in base:
         rows, keys = _matching_rows(part, logs, rule)
-        new = ~matched[keys]  # a key that an earlier base row has matched is not merged again
-        keys, first = np.unique(keys[new], return_index=True)
-        matched[keys] = True
+        if not logs.by_position:
+            new = ~matched[keys]  # a key that an earlier base row has matched is not merged again
+            keys, first = np.unique(keys[new], return_index=True)
+            rows = rows[new][first]
+            matched[keys] = True
         unchanged = np.ones(part.head.num_rows, np.bool_) if chosen is None else chosen(part.head)
-        yield from _merge_base_rows(
-            part, _Matches(part.head, rows[new][first], keys), logs, rule, dropped=dropped, kept=unchanged
-        )
+        yield from _merge_base_rows(part, _Matches(part.head, rows, keys), logs, rule, dropped=dropped, kept=unchanged)
     yield from log_rows(logs, ~dropped)
 
 
