@@ -23,6 +23,7 @@ from hudiformat.schema.meta_fields import (
 )
 from hudiformat.timeline.commit_metadata import IndexedFile, WriteStat
 from hudiformat.write.commit.files import GroupTarget, base_file_stat, create_marker
+from hudiformat.write.commit.plan import WritePlan
 from hudiformat.write.handles.copied_groups import CopiedGroups
 from hudiformat.write.rows import LocatedRows, column_of_keys
 
@@ -34,6 +35,11 @@ def base_file_name(target: GroupTarget) -> str:
     """Return the name of the base file that a write creates in a file group."""
     extension = format_named(target.plan.config.base_file_format).extension
     return str(BaseFileName(target.file_id, str(target.token), target.plan.instant, extension))
+
+
+def row_group_size(plan: WritePlan) -> int:
+    """Return the bytes of a row group of the files that a write creates."""
+    return max(plan.options.sizing.max_file_size // _ROW_GROUPS, 1)
 
 
 class OpenBaseFile:
@@ -61,7 +67,7 @@ class OpenBaseFile:
             bloom_filter=plan.options.bloom_filter,
             has_keys=plan.config.populate_meta_fields,
             row_size=plan.row_size if row_size is None else row_size,
-            row_group_size=max(plan.options.sizing.max_file_size // _ROW_GROUPS, 1),
+            row_group_size=row_group_size(plan),
         )
         self._copying: CopyingWriter | None = None
         if copied is not None:
@@ -257,7 +263,7 @@ def _shares(parts: Sequence[tuple[LocatedRows, int]]) -> Iterator[list[tuple[Loc
 
 
 _SMALL_FILE, _META_BYTES = 1024 * 1024, 256
-"""Files of at most so many bytes are written together; each row is taken to have so many bytes of meta fields."""
+"""Files of one row group and at most so many bytes are written together; a row has about so many of meta fields."""
 _MOST_BYTES = 16 * 1024 * 1024
 """The bytes of rows of files that are written together."""
 
@@ -287,7 +293,7 @@ class CreateHandle:
         if self._is_open:
             return None
         count = self._waiting_rows
-        is_small = self.size_with_meta <= min(_SMALL_FILE, self._plan.options.sizing.largest_new_file // 2)
+        is_small = self.size_with_meta <= min(_SMALL_FILE, row_group_size(self._plan))
         fit = is_small or count < format_named(self._plan.config.base_file_format).never_full
         return self._waiting if fit and count else None
 

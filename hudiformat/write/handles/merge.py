@@ -33,7 +33,7 @@ from hudiformat.timeline.commit_metadata import WriteStat
 from hudiformat.write.commit.files import GroupTarget, WriteCounts, base_file_stat
 from hudiformat.write.commit.plan import WritePlan
 from hudiformat.write.duplicates import combine
-from hudiformat.write.handles.base_files import OpenBaseFile
+from hudiformat.write.handles.base_files import OpenBaseFile, row_group_size
 from hudiformat.write.handles.change_log import INSERT, ChangeLog
 from hudiformat.write.handles.copied_groups import CopiedGroups, open_copied_groups
 from hudiformat.write.handles.file_changes import ChangedRows, Changes, KeyMatches, PositionMatches
@@ -182,7 +182,7 @@ def _move(positions: Integers, start: int) -> Integers:
 
 
 _SMALL_FILE = 256 * 1024
-"""Base files of at most so many bytes are merged together: calls take most of the time of a single one."""
+"""Base files of at most so many bytes, and of one row group, are merged together: calls take most of their time."""
 
 
 class MergeHandle:
@@ -231,7 +231,7 @@ class MergeHandle:
     def is_small(self) -> bool:
         """Whether the base file is small, and can be merged together with others: see ``merge_together``."""
         plan, base = self._plan, self._base
-        if base is None or base.size > _SMALL_FILE or not self.target.keeps_files_alone:
+        if base is None or base.size > min(_SMALL_FILE, row_group_size(plan)) or not self.target.keeps_files_alone:
             return False
         return plan.merger is None and plan.rule.partial is None and self.collected.touched is not None
 
