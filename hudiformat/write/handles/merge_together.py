@@ -57,10 +57,10 @@ def _merge(files: Sequence[_OldFile]) -> Iterator[list[WriteStat]]:
 
     Two files with the rows a, b and c, d, e; b and d are updated, c is deleted, f and g are new rows of the first::
 
-        base       a  b | c  d  e      starts = [0, 2, 5]
-        at         1  2  3             the rows that change; the second is deleted
-        merged     a  b'| d' e         kept = [2, 2]
-        new        f  g |              files: a b' f g, and d' e
+        base       a  b | c  d  e    ends = [2, 5]
+        at         1  2  3           the rows of `base` that change, of the files 0, 1 and 1
+        merged     a  b'| d' e       bounds = (0, 2), (2, 4)
+        new        f  g |            bounds = (0, 2), (2, 2): the files are a b' f g, and d' e
     """
     lengths = [one.rows.num_rows for one in files]
     ends = np.cumsum(lengths)
