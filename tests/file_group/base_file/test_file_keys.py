@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 
 from hudiformat.file_group.base_file.bloom import BloomFilter
 from hudiformat.file_group.base_file.file_indexes import FileKeys
@@ -56,3 +57,11 @@ def test_keys_of_many_files_are_those_of_each() -> None:
     plain = FileKeys.of_each(keys, counts, bloom_filter=False)
     assert [one.key_range for one in plain] == [("a", "b"), None, ("c", "c"), ("\U00010000", "\uffff")]
     assert {one.filter_text for one in plain} == {None}
+
+
+@pytest.mark.parametrize("last", ["z", "\U00010000"])
+def test_keys_of_some_large_files_are_those_of_each(last: str) -> None:
+    keys = pa.array([*(f"k{number * 7919 % 1000:03}" for number in range(500)), "\uffff", last])
+    counts = [300, 0, 202]
+    parts = [keys[:300], keys[300:300], keys[300:]]
+    assert FileKeys.of_each(keys, counts, bloom_filter=True) == [FileKeys.of_keys(part) for part in parts]

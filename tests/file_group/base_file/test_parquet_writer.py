@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 from typing import cast
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -105,6 +106,23 @@ def test_columns_of_distinct_values_have_no_dictionary() -> None:
         "_hoodie_commit_seqno", "_hoodie_record_key", "k", "number",
     }  # fmt: skip
     assert not without_dictionaries(encode_base_file(rows.slice(1), AVRO))  # too few rows to tell
+
+
+@pytest.mark.parametrize("count", [7_000, 40_000])
+def test_values_that_come_again_much_later_have_a_dictionary(count: int) -> None:
+    rows = table([f"k{i}" for i in range(count)]).drop_columns(["n", "t"])
+    numbers = np.arange(count)
+    columns = {
+        "new": numbers,
+        "again": numbers % 2_000,
+        "in runs": numbers // 3,
+        "at random": np.random.default_rng(1).integers(0, 2_000, count),
+    }
+    for name, values in columns.items():
+        rows = rows.append_column(name, pa.array(values))
+    assert without_dictionaries(encode_base_file(rows, AVRO)) == {
+        "_hoodie_commit_seqno", "_hoodie_record_key", "k", "new",
+    }  # fmt: skip
 
 
 def without_dictionaries(data: pa.Buffer) -> set[str]:

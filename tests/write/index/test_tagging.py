@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow as pa
@@ -9,12 +10,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hudiformat.schema.table_schema import RowKeys
 from hudiformat.table.options.values import Operation
 from hudiformat.write.commit.plan import write_plan
 from hudiformat.write.index.known_keys import GroupKeys, KnownKeys
-from hudiformat.write.index.tagging import PartitionIndex, merge_locations
-from hudiformat.write.rows import NEW, NOT_IN_BASE_FILE, Locations
+from hudiformat.write.index.tagging import PartitionIndex, Tagger, merge_locations
+from hudiformat.write.rows import NEW, NOT_IN_BASE_FILE, KeyedRows, LocatedRows, Locations
+from hudiformat.write.write import TaskLimits
 from tests.tables import new_table, rows
+from tests.write.support import write_within
 
 
 def places(tags: Locations) -> list[tuple[int, str | None]]:
@@ -138,3 +142,39 @@ def test_a_slice_is_kept_once_a_second_batch_asks_for_it(tmp_path: Path, index: 
     found = [partition.locate_keys(pa.array(keys)) for keys in asked]
     assert [[None if code == NEW else 0 for code in tags.codes] for tags in found] == [[0, None], [0, 0], [0], [None]]
     assert [tags.positions.tolist() for tags in found if tags.positions is not None] == [[0, -1], [1, 2], [2], [-1]]
+
+
+@pytest.mark.parametrize("in_one", [True, False])
+def test_the_rows_of_a_piece_are_copied_in_one_or_for_each_partition(tmp_path: Path, in_one: bool) -> None:
+    table = new_table(tmp_path)
+    table.insert(rows(("a", 1, "p0", 5)))
+    state = table._context.state_with_schema()
+    given = [(f"k{number}", number, f"p{number % 3}", 5) for number in range(9)]
+    data = rows(*given).combine_chunks()
+    keyed = KeyedRows.of(RowKeys.of(state.config), data.to_batches()[0])
+    found = list(
+        Tagger(state.storage, write_plan(state, Operation.INSERT, "20260101000000000")).locate(keyed, in_one=in_one)
+    )
+    assert {one.path: one.keys.to_pylist() for one in found} == {
+        f"p{place}": [f"k{number}" for number in range(place, 9, 3)] for place in range(3)
+    }
+    assert all(one.rows.column(0).to_pylist() == one.keys.to_pylist() for one in found)
+    assert len({one.rows.column(0).buffers()[2].address for one in found}) == (1 if in_one else 3)
+
+
+def test_a_write_that_does_not_fit_in_memory_copies_the_rows_of_each_partition(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[bool] = []
+    locate = Tagger.locate
+
+    def noting(tagger: Tagger, piece: KeyedRows, *, in_one: bool = False) -> Iterator[LocatedRows]:
+        asked.append(in_one)
+        return locate(tagger, piece, in_one=in_one)
+
+    monkeypatch.setattr(Tagger, "locate", noting)
+    table = new_table(tmp_path)
+    data = rows(*((f"k{number}", 1, f"p{number % 3}", 5) for number in range(90)))
+    for most in (data.nbytes, data.nbytes - 1):
+        write_within(TaskLimits(max_buffered=most, batch_rows=10), table, Operation.UPSERT, data)
+    assert asked == [True] * 9 + [False] * 9
