@@ -193,14 +193,18 @@ def read_file_keys(storage: Storage, path: str) -> FileKeys:
         return FileKeys.of(file.footer)
 
 
-def read_rows_and_keys(storage: Storage, path: str, schema: pa.Schema) -> tuple[pa.Table, FileKeys]:
-    """Return the rows of a small base file, converted to *schema*, and what its footer says of their keys.
+def read_few_rows(storage: Storage, path: str, schema: pa.Schema) -> tuple[pa.Table, FileKeys] | None:
+    """Return the rows of a base file, converted to *schema*, and what its footer says of their keys.
+
+    Returns None if there are too many rows to decode them at once.
 
     Raises:
         CorruptTableError, SchemaError, StorageError: as :func:`read_base_file`.
     """
     with open_base_file(storage, path) as file:
-        batches = _batches(file, range(len(file.group_rows)), schema, batch_rows=BATCH_ROWS)
+        if sum(file.group_rows) > _MERGED_ROWS:
+            return None
+        batches = _batches(file, range(len(file.group_rows)), schema, batch_rows=_MERGED_ROWS)
         rows = [convert_to_schema(batch, schema, relabel=True) for batch in batches]
         return pa.Table.from_batches(rows, schema), FileKeys.of(file.footer)
 

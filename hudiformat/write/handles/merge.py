@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from hudiformat.errors import UnsupportedFeatureError
 from hudiformat.file_group.base_file.file_indexes import FileKeys
-from hudiformat.file_group.base_file.read import BaseRows, read_file_keys, read_rows_and_keys
+from hudiformat.file_group.base_file.read import BaseRows, read_few_rows, read_file_keys
 from hudiformat.file_group.merging.keys import RowSource
 from hudiformat.file_group.merging.rule import Combining, lacks_ordering_value
 from hudiformat.file_group.renamed_columns import scan_rows
@@ -288,10 +288,13 @@ class MergeHandle:
             size = file.close(own=copied.keys_with(added, bloom_filter=self._plan.options.bloom_filter))
         return [self._stat(size, counts)]
 
-    def read(self) -> tuple[pa.Table, FileKeys]:
-        """Return the rows of the base file without its name, and what its footer says of their keys."""
+    def read(self) -> tuple[pa.Table, FileKeys] | None:
+        """Return the rows of the base file without its name, and what its footer says of their keys.
+
+        Returns None if there are very many: few bytes may be many equal rows.
+        """
         assert self._base_path is not None  # noqa: S101 - a file that is small is there
-        return read_rows_and_keys(self.target.storage, self._base_path, self._schema)
+        return read_few_rows(self.target.storage, self._base_path, self._schema)
 
     def close_with(
         self, rows: pa.Table, counts: WriteCounts, *, known: FileKeys, added: pa.Array, size: int

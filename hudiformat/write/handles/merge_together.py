@@ -42,12 +42,15 @@ def merge_together(handles: Sequence[MergeHandle]) -> Iterator[list[WriteStat]]:
     files: list[_OldFile] = []
     size = 0
     for handle in handles:
-        rows, known = handle.read()
-        files.append(_OldFile(handle, rows, known))
-        size += rows.nbytes
-        if size >= _MOST_BYTES:
+        read = handle.read()
+        if read is not None:
+            files.append(_OldFile(handle, *read))
+            size += read[0].nbytes
+        if files and (read is None or size >= _MOST_BYTES):
             yield from _merge(files)
             files, size = [], 0
+        if read is None:
+            yield handle.close()
     if files:
         yield from _merge(files)
 

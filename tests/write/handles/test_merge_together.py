@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import hudiformat as hf
+from hudiformat.file_group.base_file import read
 from hudiformat.write.handles import merge, merge_together
 from hudiformat.write.handles.merge import MergeHandle
 from tests.effort import examples
@@ -116,6 +117,19 @@ def test_files_are_merged_as_far_as_memory_goes(
     assert sorted(table.snapshot(columns=["ts"])["ts"].to_pylist()) == [5] * 32 + [6] * 8
 
 
+def test_a_file_of_very_many_rows_is_merged_alone(
+    tmp_path: Path, together: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = table_of(tmp_path)
+    table.insert(rows([61], 5))
+    monkeypatch.setattr(read, "_MERGED_ROWS", 10)  # p1 has eleven
+    commit = table.upsert(rows(range(8), 6))
+    assert together == [1, 1, 2]
+    assert [one.partition_path for one in commit.stats] == ["p0", "p1", "p2", "p3"]
+    assert sorted(table.snapshot(columns=["ts"])["ts"].to_pylist()) == [5] * 33 + [6] * 8
+    assert not table.verify()
+
+
 def test_a_file_without_rows_takes_new_ones(tmp_path: Path, together: list[int]) -> None:
     table = table_of(tmp_path)
     table.delete(rows(range(40), 6))
@@ -172,11 +186,11 @@ def test_a_damaged_file_among_several_fails_the_write_by_its_name(tmp_path: Path
     table = table_of(tmp_path)
     damaged = next(name for name in data_files(tmp_path) if name.startswith("p2/"))
     whole = (tmp_path / damaged).read_bytes()
-    read = MergeHandle.read
+    whole_read = MergeHandle.read
 
     def damaging(handle: MergeHandle) -> Any:
         (tmp_path / damaged).write_bytes(whole[: len(whole) // 2])
-        return read(handle)
+        return whole_read(handle)
 
     before = data_files(tmp_path)
     with pytest.MonkeyPatch.context() as patch:
