@@ -351,7 +351,8 @@ class WriteTask:
             return routes.locate(batch_rows=self._limits.batch_rows)
         if plan.operation is Operation.BULK_INSERT and plan.options.bulk_insert_sort is not SortMode.NONE:
             rows = _sort_by_key(rows)
-        in_one = not self._buffered and rows.rows.nbytes <= self._limits.max_buffered  # else partitions are freed apart
+        # If some partitions are written before the others, the memory of their rows has to become free.
+        in_one = not self._buffered and rows.rows.nbytes <= self._limits.max_buffered
         locate = partial(self.tagger.locate, in_one=in_one)
         # Many rows make large pieces: keys that are neighbours in the index are then looked up together.
         pieces = rows.batches(max(self._limits.batch_rows, len(rows) // self._limits.batches))

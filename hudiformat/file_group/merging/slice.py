@@ -45,7 +45,7 @@ class MergedLog:
     - ``resets``: whether the key is deleted by a delete that wins over any base row.
     - ``set``: for partial updates, by column, which rows of ``records`` set the column.  A column that is missing here
       is set by every row.
-    - ``weights``: what :meth:`MergedLog.weigh` returns, if it is known.
+    - ``integers``: what :meth:`MergedLog.ordering_integers` returns, if it is known.
     """
 
     keys: KeyIndex | Integers
@@ -56,7 +56,7 @@ class MergedLog:
     deleted: Booleans
     resets: Booleans
     set: Mapping[str, Booleans] | None = None
-    weights: Integers | None = None
+    integers: Integers | None = None
 
     def __len__(self) -> int:
         return len(self.row)
@@ -69,14 +69,14 @@ class MergedLog:
     def lowest_ordering(self, chosen: Booleans) -> int | None:
         """Return the lowest ordering value among the *chosen* keys whose entry needs one to win over a base row.
 
-        It is HIGHEST if no entry needs one, and None where :meth:`weigh` returns none.
+        It is HIGHEST if no entry needs one, and None where :meth:`ordering_integers` returns none.
         """
         if not self.ordering:
             return HIGHEST
-        weights = self.weigh() if self.weights is None else self.weights
-        return None if weights is None else int(weights[chosen & ~self.resets].min(initial=HIGHEST))
+        known = self.ordering_integers() if self.integers is None else self.integers
+        return None if known is None else int(known[chosen & ~self.resets].min(initial=HIGHEST))
 
-    def weigh(self) -> Integers | None:
+    def ordering_integers(self) -> Integers | None:
         """Return the ordering values of all entries as integers that compare as ``StoredFile.highest``.
 
         None if there are several values for each, or they are no integers.

@@ -87,7 +87,7 @@ def merge_together(logs: Sequence[SliceLog], schema: pa.Schema, rule: MergeRule)
 def _divide(logs: MergedLog, starts: Sequence[int]) -> list[MergedLog]:
     """Return the part of *logs* of each slice, whose records begin at *starts*."""
     table = pa.Table.from_batches(logs.records) if logs.records else None
-    keys, weights = np.asarray(logs.keys), logs.weigh()
+    keys, integers = np.asarray(logs.keys), logs.ordering_integers()
     bounds = np.searchsorted(keys, np.arange(len(starts)) << _RANGE).tolist()
     divided = []
     for number, ((first, last), (start, end)) in enumerate(zip(pairwise(bounds), pairwise(starts), strict=True)):
@@ -101,7 +101,7 @@ def _divide(logs: MergedLog, starts: Sequence[int]) -> list[MergedLog]:
                 ordering=logs.ordering,
                 deleted=logs.deleted[first:last],
                 resets=logs.resets[first:last],
-                weights=None if weights is None else weights[first:last],
+                integers=None if integers is None else integers[first:last],
             )
         )
     return divided

@@ -137,9 +137,9 @@ class Tagger:
     def locate(self, rows: KeyedRows, *, in_one: bool = False) -> Iterator[LocatedRows]:
         """Yield *rows*, of one record batch, with the file groups that they belong to.
 
-        If they are *in_one* copy, the rows of each partition keep those of all others in memory; to copy them apart
-        takes seven times as long if there are a thousand.  New rows of a partition come separately from the others.  A
-        row comes once for each file group that has its key.
+        With *in_one* the rows are copied once for all partitions, and the rows of each keep the whole copy in memory; a
+        copy for each of a thousand takes seven times as long.  New rows of a partition come separately from the others.
+        A row comes once for each file group that has its key.
         A delete of a key that no file group has is left out.
 
         Raises:
