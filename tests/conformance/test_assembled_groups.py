@@ -10,7 +10,7 @@ import pytest
 
 import hudiformat as hf
 from hudiformat.file_group.base_file import assembled_groups
-from hudiformat.write.handles import copied_groups
+from hudiformat.write.handles import copied_groups, merge
 from tests.conformance.hudi import RealHudi
 from tests.rows import assert_same_rows
 
@@ -37,6 +37,7 @@ FEW_BYTES = 200
 def _any_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(assembled_groups, "_ROWS_FOR_A_COLUMN", 0)
     monkeypatch.setattr(copied_groups, "LEAST_GROUP", 0)
+    monkeypatch.setattr(merge, "_SMALL_FILE", 0)  # small files are merged together, and nothing is copied
 
 
 def rows(ids: range, ts: int) -> pa.Table:

@@ -42,6 +42,7 @@ def together(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         return merged(files)
 
     monkeypatch.setattr(merge_together, "_merge", noting)
+    monkeypatch.setattr(merge, "_SMALL_FILE", 1 << 18)
     return found
 
 

@@ -1,0 +1,67 @@
+"""Base files of several partitions that are merged together: Hudi reads them, and goes on with them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+import hudiformat as hf
+from hudiformat.write.handles import base_files, merge
+from tests.conformance.hudi import RealHudi
+from tests.rows import assert_same_rows
+
+pytestmark = pytest.mark.hudi
+
+SCHEMA = pa.schema([("id", pa.string()), ("ts", pa.int64()), ("p", pa.string()), ("x", pa.float64())])
+KEY = ("_hoodie_partition_path", "_hoodie_record_key")
+HUDI = {
+    "hoodie.table.name": "t",
+    "hoodie.datasource.write.table.type": "COPY_ON_WRITE",
+    "hoodie.datasource.write.recordkey.field": "id",
+    "hoodie.table.ordering.fields": "ts",
+    "hoodie.datasource.write.partitionpath.field": "p",
+    "hoodie.datasource.write.operation": "upsert",
+    "hoodie.metadata.enable": "false",
+}
+
+
+def rows(ids: range, ts: int) -> pa.Table:
+    made = [{"id": f"k{one:05}", "ts": ts, "p": f"p{one % 7}", "x": one + ts / 8} for one in ids]
+    return pa.Table.from_pylist(made, SCHEMA)
+
+
+@pytest.mark.parametrize("version", [6, 9])
+def test_hudi_reads_and_goes_on(hudi: RealHudi, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, version: int) -> None:
+    monkeypatch.setattr(merge, "_SMALL_FILE", 1 << 18)
+    monkeypatch.setattr(base_files, "_SMALL_FILE", 1 << 20)
+    path = tmp_path / "t"
+    table = hf.create_table(
+        path,
+        name="t",
+        schema=SCHEMA,
+        record_key=["id"],
+        ordering=["ts"],
+        partition_by=["p"],
+        table_type="COPY_ON_WRITE",
+        version=version,
+    )
+
+    def same() -> pa.Table:
+        found = hf.open_table(path).snapshot()
+        assert_same_rows(hudi.read(path), found, key=KEY)
+        return found
+
+    table.insert(rows(range(1000), 2))
+    same()
+    table.upsert(pa.concat_tables([rows(range(0, 1100, 3), 3), rows(range(1, 40, 3), 1)]))
+    assert same()["ts"].to_pylist().count(1) == 0
+    table.delete(rows(range(70), 4))
+    assert same().num_rows == 1000 + 33 - 70
+    hudi.write(rows(range(990, 1030), 5), path, HUDI)
+    before = same().num_rows
+    table.upsert(rows(range(900, 1030), 6))
+    found = same()
+    assert found.num_rows == before
+    assert found["ts"].to_pylist().count(6) == 130
