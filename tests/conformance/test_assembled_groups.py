@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
@@ -11,24 +12,14 @@ import pytest
 import hudiformat as hf
 from hudiformat.file_group.base_file import assembled_groups
 from hudiformat.write.handles import copied_groups, merge
+from tests.conformance import partitioned
 from tests.conformance.hudi import RealHudi
+from tests.conformance.partitioned import HUDI, KEY, SCHEMA
 from tests.rows import assert_same_rows
 
 pytestmark = pytest.mark.hudi
 
-SCHEMA = pa.schema([("id", pa.string()), ("ts", pa.int64()), ("p", pa.string()), ("x", pa.float64())])
-KEY = ("_hoodie_partition_path", "_hoodie_record_key")
-HUDI = {
-    "hoodie.table.name": "t",
-    "hoodie.datasource.write.table.type": "COPY_ON_WRITE",
-    "hoodie.datasource.write.recordkey.field": "id",
-    "hoodie.table.ordering.fields": "ts",
-    "hoodie.datasource.write.partitionpath.field": "p",
-    "hoodie.datasource.write.operation": "upsert",
-    "hoodie.metadata.enable": "false",
-    "hoodie.parquet.compression.codec": "zstd",
-}
-
+rows = partial(partitioned.rows, partitions=2)
 
 FEW_BYTES = 200
 
@@ -38,11 +29,6 @@ def _any_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(assembled_groups, "_ROWS_FOR_A_COLUMN", 0)
     monkeypatch.setattr(copied_groups, "LEAST_GROUP", 0)
     monkeypatch.setattr(merge, "_SMALL_FILE", 0)  # small files are merged together, and nothing is copied
-
-
-def rows(ids: range, ts: int) -> pa.Table:
-    made = [{"id": f"k{one:05}", "ts": ts, "p": f"p{one % 2}", "x": one + ts / 8} for one in ids]
-    return pa.Table.from_pylist(made, SCHEMA)
 
 
 def same(hudi: RealHudi, path: Path) -> pa.Table:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
@@ -9,27 +10,14 @@ import pytest
 
 import hudiformat as hf
 from hudiformat.write.handles import base_files, merge
+from tests.conformance import partitioned
 from tests.conformance.hudi import RealHudi
+from tests.conformance.partitioned import HUDI, KEY, SCHEMA
 from tests.rows import assert_same_rows
 
 pytestmark = pytest.mark.hudi
 
-SCHEMA = pa.schema([("id", pa.string()), ("ts", pa.int64()), ("p", pa.string()), ("x", pa.float64())])
-KEY = ("_hoodie_partition_path", "_hoodie_record_key")
-HUDI = {
-    "hoodie.table.name": "t",
-    "hoodie.datasource.write.table.type": "COPY_ON_WRITE",
-    "hoodie.datasource.write.recordkey.field": "id",
-    "hoodie.table.ordering.fields": "ts",
-    "hoodie.datasource.write.partitionpath.field": "p",
-    "hoodie.datasource.write.operation": "upsert",
-    "hoodie.metadata.enable": "false",
-}
-
-
-def rows(ids: range, ts: int) -> pa.Table:
-    made = [{"id": f"k{one:05}", "ts": ts, "p": f"p{one % 7}", "x": one + ts / 8} for one in ids]
-    return pa.Table.from_pylist(made, SCHEMA)
+rows = partial(partitioned.rows, partitions=7)
 
 
 @pytest.mark.parametrize("version", [6, 9])

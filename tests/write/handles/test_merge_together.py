@@ -60,7 +60,7 @@ def rows(keys: Sequence[int], ts: int, *, deleted: Sequence[int] = ()) -> pa.Tab
     )
 
 
-def table_of(path: Path, **options: str) -> hf.Table:
+def create(path: Path, options: dict[str, str]) -> None:
     hf.create_table(
         path,
         name="t",
@@ -69,9 +69,14 @@ def table_of(path: Path, **options: str) -> hf.Table:
         ordering=["ts"],
         partition_by=["p"],
         table_type="COPY_ON_WRITE",
-        options={"hudiformat.sync": "false"} | options,
+        options=options,
     )
-    table = hf.open_table(path, options={"hudiformat.sync": "false"} | options, clock=Clock())
+
+
+def table_of(path: Path) -> hf.Table:
+    options = {"hudiformat.sync": "false"}
+    create(path, options)
+    table = hf.open_table(path, options=options, clock=Clock())
     table.insert(rows(range(40), 5))
     return table
 
@@ -156,16 +161,7 @@ def test_files_whose_rows_are_needed_one_by_one_are_merged_alone(
     tmp_path: Path, together: list[int], options: dict[str, str]
 ) -> None:
     made = {key: value for key, value in options.items() if "index.type" not in key or "bucket" not in key}
-    hf.create_table(
-        tmp_path,
-        name="t",
-        schema=SCHEMA,
-        record_key=["k"],
-        ordering=["ts"],
-        partition_by=["p"],
-        table_type="COPY_ON_WRITE",
-        options=made,
-    )
+    create(tmp_path, made)
     table = hf.open_table(
         tmp_path, options={key: value for key, value in options.items() if "table" not in key and "populate" not in key}
     )
