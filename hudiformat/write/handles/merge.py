@@ -378,15 +378,26 @@ class MergeHandle:
     def _add_meta_fields(self, rows: pa.Table, operation: str) -> pa.Table:
         """Return rows of the collected changes with all meta fields except the file's name, numbered call by call."""
         numbers, self._numbers = np.split(self._numbers, [rows.num_rows])
-        return add_origin(
-            rows.select(self._plan.schema.arrow.names),
-            rows[key_column(self._plan)],
-            pa.array(numbers),
-            instant=self._plan.instant,
-            partition_path=self.target.partition_path,
-            task_partition=self.target.token.partition,
-            operation=operation if self._plan.schema.keeps_operations else None,
-        )
+        return add_meta_fields(self.target, rows, numbers, operation, partition_path=self.target.partition_path)
+
+
+def add_meta_fields(
+    target: GroupTarget, rows: pa.Table, numbers: Integers, operation: str, *, partition_path: str | pa.Array
+) -> pa.Table:
+    """Return *rows* of collected changes with all meta fields except the file's name; *numbers* are those of the rows.
+
+    *partition_path* is the text for all rows, or an array with one text per row.
+    """
+    plan = target.plan
+    return add_origin(
+        rows.select(plan.schema.arrow.names),
+        rows[key_column(plan)],
+        pa.array(numbers),
+        instant=plan.instant,
+        partition_path=partition_path,
+        task_partition=target.token.partition,
+        operation=operation if plan.schema.keeps_operations else None,
+    )
 
 
 def _refuse_log_files(target: GroupTarget, below: FileSlice | None) -> None:

@@ -14,11 +14,11 @@ import pyarrow as pa
 
 from hudiformat.file_group.base_file.file_indexes import FileKeys
 from hudiformat.file_group.base_file.read import to_base_rows
-from hudiformat.schema.meta_fields import INSERTED, RECORD_KEY, UPDATED, add_origin
+from hudiformat.schema.meta_fields import INSERTED, RECORD_KEY, UPDATED
 from hudiformat.timeline.commit_metadata import WriteStat
 from hudiformat.write.commit.files import WriteCounts
 from hudiformat.write.handles.file_changes import ChangedRows, replace_rows
-from hudiformat.write.handles.merge import CollectedChanges, MergeHandle, key_column
+from hudiformat.write.handles.merge import CollectedChanges, MergeHandle, add_meta_fields
 from hudiformat.write.rows import Integers
 
 _MOST_BYTES = 32 * 1024 * 1024
@@ -37,7 +37,7 @@ class _OldFile:
 def merge_together(handles: Sequence[MergeHandle]) -> Iterator[list[WriteStat]]:
     """Write the next base files of *handles* of one write, which are small, and yield the statistics of each.
 
-    The files are the same as those that the handles write one by one.
+    The files have the rows and the texts of the footer that they would have if the handles wrote them one by one.
     """
     files: list[_OldFile] = []
     size = 0
@@ -126,17 +126,9 @@ class _Numbering:
 
         The rows of the files 0, 0 and 2, whose next numbers are at 3, 5 and 6 of all numbers, get those at 3, 4 and 6.
         """
-        plan = self._target.plan
         counts = np.bincount(of_file, minlength=len(self._next))
         ranks = np.arange(len(of_file)) - np.repeat(np.cumsum(counts) - counts, counts)
         numbers = self._numbers[self._next[of_file] + ranks]
         self._next = self._next + counts
-        return add_origin(
-            rows.select(plan.schema.arrow.names),
-            rows[key_column(plan)],
-            pa.array(numbers),
-            instant=plan.instant,
-            partition_path=self._paths.take(pa.array(of_file)),
-            task_partition=self._target.token.partition,
-            operation=operation if plan.schema.keeps_operations else None,
-        )
+        paths = self._paths.take(pa.array(of_file))
+        return add_meta_fields(self._target, rows, numbers, operation, partition_path=paths)
