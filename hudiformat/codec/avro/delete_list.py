@@ -181,8 +181,9 @@ def _read_long(array: Cursors, guess_from: int) -> list[pa.Array] | None:
         if (end - start) % count == 0 and (columns := _read_even(array, count, (end - start) // count)) is not None:
             return columns
         offsets = _guess_offsets(array.at(array.pos, array.end - 1))
-        is_whole = len(offsets) == count + 1 and offsets[-1] == end  # else another block of deletes follows
-        return _read(array.at(offsets[:-1], offsets[1:]), exact=True) if is_whole else None
+        if offsets is None or len(offsets) != count + 1 or offsets[-1] != end:  # another block of deletes may follow
+            return None
+        return _read(array.at(offsets[:-1], offsets[1:]), exact=True)
     except DecodeError:
         return None
 
@@ -196,8 +197,10 @@ def _read_even(array: Cursors, count: int, size: int) -> list[pa.Array] | None:
         return None
 
 
-def _guess_offsets(first: Cursors) -> Longs:
+def _guess_offsets(first: Cursors) -> Longs | None:
     """Return where each delete begins, and the last one ends, if all have the first one's partition path.
+
+    Return None if that is null: it is one byte, which occurs everywhere.
 
     In Hudi's blocks they have.  A delete is a key, the partition path and an ordering value, so the path's bytes are
     searched in the whole list.  If they occur by chance, inside a key or value, no other delete leads to them.  Three
@@ -215,6 +218,8 @@ def _guess_offsets(first: Cursors) -> Longs:
     key_end = int(first.pos[0])
     skip_values(_PATH, first, None)
     path = first.data[key_end : int(first.pos[0])]
+    if len(path) == 1:
+        return None
     matches = _find_all(first.data, path, key_end, end)
     ends, next_paths = _find_ends_and_next_paths(first.data, matches + len(path), end)
     is_delete = np.ones(len(matches), np.bool_)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import re
 from decimal import Decimal
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -237,6 +238,16 @@ def test_the_partition_path_may_stand_in_values_by_chance(path: str) -> None:
         assert found is not None
         assert found[0] == _keys(LONG)
         assert found[2] == column
+
+
+@pytest.mark.parametrize("at", [0, 1, LONG - 1])
+def test_a_partition_path_may_be_null(at: int) -> None:
+    paths = pa.array([None if number == at else "p" for number in range(LONG)])
+    for column, ordering in product((paths, pa.nulls(LONG, pa.string())), (ORDERINGS["ints of one length"], None)):
+        keys = pa.array([f"k{number}" for number in range(LONG)])
+        found = decode_delete_list(encode_delete_list(keys, column, ordering))
+        assert found.column("record_key") == keys
+        assert found.column("partition_path") == column
 
 
 def _cursor(encoded: memoryview) -> Cursors:
