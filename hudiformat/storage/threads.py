@@ -1,7 +1,8 @@
-"""Threads that wait for a storage, and take no processor meanwhile.
+"""Threads that wait for a storage, and take no processor meanwhile, and threads that would have nothing to do.
 
 Complete files are synced several at a time, which takes a disk hardly longer than one.  Rows are written while the next
-ones are computed.  Requests to a remote storage are made side by side.
+ones are computed, and threads that are free take over parts of that.  Requests to a remote storage are made side by
+side.
 """
 
 from __future__ import annotations
@@ -170,6 +171,66 @@ class BackgroundCalls:
     ) -> None:
         if self._pool is not None:
             self._pool.shutdown(cancel_futures=True)
+
+
+class WorkThreads:
+    """*count* threads that make calls, and take over parts of them while they have nothing else to do.
+
+    With one, the calls are made by the threads that ask for them.
+    """
+
+    def __init__(self, count: int = 1) -> None:
+        self._pool = ThreadPoolExecutor(count) if count > 1 else None
+        self._count = count
+        self._unfinished = 0
+        self._change = threading.Lock()
+
+    @property
+    def exist(self) -> bool:
+        """Whether there are threads."""
+        return self._pool is not None
+
+    def submit(self, function: Callable[[], Result]) -> Future[Result]:
+        """Have a thread call *function* as soon as one is free; without threads, it is called now.
+
+        Raises:
+            RuntimeError: the threads were stopped.
+        """
+        if self._pool is None:
+            done: Future[Result] = Future()
+            done.set_result(function())
+            return done
+        with self._change:
+            future = self._pool.submit(function)
+            self._unfinished += 1
+        future.add_done_callback(self._note_end)
+        return future
+
+    def share(self, function: Callable[[], Result]) -> Callable[[], Result]:
+        """Have a thread call *function* if one is free, else call it now; return what waits for the result.
+
+        The thread that asks may be one of these: it never waits for a call that was not begun.
+        """
+        if self._unfinished >= self._count or self._pool is None:
+            result = function()
+            return lambda: result
+        try:
+            future = self.submit(function)
+        except RuntimeError:  # the write has failed, and its threads stop
+            return function
+        return lambda: function() if future.cancel() else future.result()
+
+    def stop(self) -> None:
+        """Wait for the calls that were begun; the others are not made."""
+        if self._pool is not None:
+            self._pool.shutdown(cancel_futures=True)
+
+    def _note_end(self, _: Future[Any]) -> None:
+        with self._change:
+            self._unfinished -= 1
+
+
+NO_THREADS = WorkThreads()
 
 
 def threads_for(storage: Storage) -> int:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from functools import partial
 from typing import TypeAlias, TypeVar
 
 from hudiformat.codec.log.block import LogBlock
+from hudiformat.storage.threads import WorkThreads
 from hudiformat.timeline.commit_metadata import WriteStat
 from hudiformat.write.handles.append import AppendHandle
 from hudiformat.write.handles.base_files import CreateHandle, close_together
@@ -36,14 +37,15 @@ class TaskThreads:
     Base files are written by *threads* threads: most of the time goes into compression, which releases the
     interpreter's lock, and into waiting for the storage.  Small blocks of log files, of up to *encoded_together*
     file groups, are encoded together, which hardly takes longer than one; log files are written side by side if the
-    storage *is_far*.  The statistics of files come in the order of their handles.
+    storage *is_far*.  Those ``threads`` that have no file help with the others.  The statistics of files come in the
+    order of their handles.
     """
 
     def __init__(self, *, threads: int, is_far: bool = False, encoded_together: int = ENCODED_TOGETHER) -> None:
         self._is_far = is_far
         self._files_together = _FAR_FILES_TOGETHER if is_far else _SMALL_FILES_TOGETHER
         self._encoded_together = encoded_together
-        self._threads = ThreadPoolExecutor(threads) if threads > 1 else None
+        self.threads = WorkThreads(threads)
         self._taken: set[Handle] = set()
         self._results: list[Future[list[WriteStat]]] = []
         self._small: _SmallFiles[CreateHandle] = []
@@ -55,7 +57,7 @@ class TaskThreads:
         """Yield the result of *function* for each of *given*, in their order; a few are computed ahead."""
         waiting: deque[Future[T]] = deque()
         for one in given:
-            waiting.append(self._begin(partial(function, one)))
+            waiting.append(self.threads.submit(partial(function, one)))
             if len(waiting) > _COMPUTED_AHEAD:
                 yield waiting.popleft().result()
         while waiting:
@@ -63,9 +65,9 @@ class TaskThreads:
 
     def enter(self, partitions: Sequence[PartitionWriter]) -> None:
         """Make folders partitions by threads; a handle that needs one waits for it, and meets the same errors."""
-        if self._threads is not None:
+        if self.threads.exist:
             for partition in partitions:
-                self._threads.submit(partition.enter)
+                self.threads.submit(partition.enter)
 
     def close(self, partition: PartitionWriter) -> None:
         """Close the handles of *partition*, which have all of their rows, now or before :meth:`finish` returns."""
@@ -77,7 +79,7 @@ class TaskThreads:
             elif isinstance(handle, MergeHandle) and not self._is_far and handle.is_small:
                 self._small_merges.append((partition, handle, closed))
             elif isinstance(handle, CreateHandle | MergeHandle):
-                closed = self._begin(partial(_close_file, partition, handle))
+                closed = self.threads.submit(partial(_close_file, partition, handle))
             else:
                 partition.enter()
                 self._logged.append((handle, closed))
@@ -106,7 +108,7 @@ class TaskThreads:
         begun = []
         for handle in handles:
             if isinstance(handle, CreateHandle):
-                begun.append(self._begin(handle.flush))
+                begun.append(self.threads.submit(handle.flush))
             else:  # those of one partition share what its index knows
                 handle.flush()
         for one in begun:
@@ -114,17 +116,9 @@ class TaskThreads:
 
     def stop(self) -> None:
         """Wait for the threads; handles that are not closed by then are abandoned, because the write has failed."""
-        if self._threads is not None:
-            self._threads.shutdown(cancel_futures=True)
+        self.threads.stop()
         for handle in self._taken:
             handle.abandon()
-
-    def _begin(self, action: Callable[[], T]) -> Future[T]:
-        if self._threads is not None:
-            return self._threads.submit(action)
-        done: Future[T] = Future()
-        done.set_result(action())
-        return done
 
     def _close_small(self) -> None:
         self._close_together(self._small, close_together)
@@ -138,7 +132,7 @@ class TaskThreads:
     ) -> None:
         for start in range(0, len(small), self._files_together):
             some = small[start : start + self._files_together]
-            self._together.append(self._begin(partial(self._close_some, some, close)))
+            self._together.append(self.threads.submit(partial(self._close_some, some, close)))
 
     def _close_some(
         self,
@@ -154,8 +148,8 @@ class TaskThreads:
 
     def _close_logged(self) -> None:
         for close, closed in self._encode_logged():
-            if self._is_far and self._threads is not None:
-                self._threads.submit(close).add_done_callback(partial(_pass_on, closed))
+            if self._is_far and self.threads.exist:
+                self.threads.submit(close).add_done_callback(partial(_pass_on, closed))
             else:
                 closed.set_result(close())
 

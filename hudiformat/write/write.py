@@ -310,7 +310,6 @@ class WriteTask:
         self._stats: list[WriteStat] = []
         self._counter = 1
         self._buffered = 0
-        self._threads = threads
         self._side_by_side = TaskThreads(
             threads=threads, is_far=not self._storage.capabilities.map, encoded_together=limits.encoded_together
         )
@@ -429,8 +428,9 @@ class WriteTask:
 
     def _partition(self, path: str) -> PartitionWriter:
         if path not in self._partitions:
+            threads = self._side_by_side.threads
             target = GroupTarget(
-                self._storage, self.plan, self._token, path, complete=self._complete_files, threads=self._threads
+                self._storage, self.plan, self._token, path, complete=self._complete_files, threads=threads
             )
             self._partitions[path] = PartitionWriter(
                 target, self.tagger.partition(path), self._count, parts_of_a_block=self._limits.parts_of_a_block

@@ -202,7 +202,7 @@ class RowGroupCopier:
             return
         source, start, stop = span
         for offset in range(start, stop, _PIECE):
-            self._output.write(source.read("pages", offset, min(_PIECE, stop - offset)))
+            self._output.write(source.view("pages", offset, min(_PIECE, stop - offset)))
 
     def _move_bloom(self, source: ParquetSource, old: Struct, new: Struct) -> Struct:
         """Copy a chunk's bloom filter, if it has one, to the end of the file as it is now."""

@@ -217,6 +217,16 @@ class ParquetSource:
         data: bytes = self.file.read_at(length, start)
         return data
 
+    def view(self, what: str, start: int, length: int) -> memoryview:
+        """Return what :meth:`read` returns, without a copy if the file is in memory; only one thread may call it.
+
+        Raises:
+            DecodeError: they are not in the file.
+        """
+        self.check_range(what, start, start + length)
+        self.file.seek(start)
+        return memoryview(self.file.read_buffer(length))
+
     def _check(self) -> None:
         if FileField.ENCRYPTION in self.footer:
             raise _cannot_copy(self.path, "it is encrypted")

@@ -7,9 +7,9 @@ and an update changes no key.  Encoding them takes a third of the time of writin
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import pyarrow as pa
@@ -23,10 +23,15 @@ from hudiformat.codec.parquet.rows import columns_with_nan, set_infinite_bounds
 from hudiformat.codec.parquet.source import Chunk, GroupField, ParquetSource, column_path, struct_list_field
 from hudiformat.schema.meta_fields import RECORD_KEY
 from hudiformat.storage.protocol import OutputFile
+from hudiformat.storage.threads import WorkThreads
 
 _ROWS_FOR_A_COLUMN = 1_000
 """From so many rows for each column on, a row group is worth putting together: Python handles the footer of what is
 encoded, a tenth of a millisecond for a column, and ten to fifty nanoseconds for a row are saved."""
+_BYTES_FOR_A_COLUMN = 1 << 18
+"""So many bytes for each column take a millisecond or more to encode, which another thread may do."""
+_SHARED_BYTES = 1 << 20
+"""From so many bytes on, the columns of a row group are encoded by two threads, if one is free."""
 _LONGEST = 1024
 """A longer text would be too long for the bounds in a footer."""
 _SCHEMAS = 16
@@ -36,7 +41,8 @@ class AssembledGroups:
     """Writes a Parquet file with *schema* into *file*, whose owner closes it.
 
     *writer_of* returns a writer of a table to a stream, which compresses by *compression*.  A row group is in memory
-    twice: as rows, and encoded.
+    twice: as rows, and encoded.  *threads* that are free encode half of the columns, or every second row group while
+    the next one is encoded; the file does not depend on them.
     """
 
     def __init__(
@@ -45,6 +51,8 @@ class AssembledGroups:
         schema: pa.Schema,
         compression: str,
         writer_of: Callable[[pa.NativeFile, pa.Table], pq.ParquetWriter],
+        *,
+        threads: WorkThreads,
     ) -> None:
         self._copier = RowGroupCopier(file)
         self._schema = schema
@@ -53,6 +61,10 @@ class AssembledGroups:
         self._writer_of = writer_of
         self._kept: Mapping[str, Chunk] = {}
         self._reading: AbstractContextManager[None] = nullcontext()
+        self._threads = threads
+        self._begun: Callable[[], list[Chunk]] | None = None
+        self.ahead = 0, 0
+        """The rows of the row group that is not in the file yet, and their bytes in memory."""
         self.encoded_bytes = 0
         """The bytes of the row groups that were not copied as a whole."""
 
@@ -68,6 +80,7 @@ class AssembledGroups:
             SchemaError: *source* has another schema.
             DecodeError: the footer of *source* points out of the file.
         """
+        self.settle()
         before = self._copier.rows
         self._copier.append(source, [group], constants=constants)
         return self._copier.rows - before
@@ -78,18 +91,44 @@ class AssembledGroups:
 
         They are copied within *reading*, which converts errors.
         """
+        self.settle()
         self._kept, self._reading = kept, reading
         try:
             yield
         finally:
             self._kept, self._reading = {}, nullcontext()
 
-    def write(self, group: pa.Table) -> None:
-        """Add the rows *group* as a row group.
+    def write(self, group: pa.Table, size: int, *, ahead: bool = False) -> None:
+        """Add the rows *group*, of *size* bytes, as a row group.
+
+        If *ahead*, and the last one is in the file, it is not until the next one or :meth:`settle`: another thread may
+        encode it meanwhile.  The size of the file is the same without such a thread.
 
         Raises:
             DecodeError: a chunk that is kept points out of its file.
         """
+        if ahead and self._begun is None:
+            self._begun = self._threads.share(partial(self._chunks_of, group))
+            self.ahead = group.num_rows, size
+        else:
+            chunks = self._chunks_of(group)
+            self.settle()
+            self._append(group.num_rows, chunks)
+
+    def settle(self) -> None:
+        """Wait until all row groups so far are in the file."""
+        if self._begun is not None:
+            begun, self._begun, (rows, _), self.ahead = self._begun, None, self.ahead, (0, 0)
+            self._append(rows, begun())
+
+    def _append(self, rows: int, chunks: Sequence[Chunk]) -> None:
+        with self._reading:
+            self._copier.assemble(self._empty, rows, chunks)
+        ranges = (one.source.chunk_range(one.struct) for one in chunks)
+        self.encoded_bytes += sum(stop - start for start, stop in ranges)
+
+    def _chunks_of(self, group: pa.Table) -> list[Chunk]:
+        """Return the chunks of the columns of *group*, in their order."""
         chunks = dict(self._kept)
         assert all(one.values == group.num_rows for one in chunks.values())  # noqa: S101 - else rows would shift
         for name in group.column_names:
@@ -103,10 +142,7 @@ class AssembledGroups:
             chunks |= {name: chunk for name, chunk in same.items() if chunk is not None}
             encoded |= self._encode(group.select([name for name, chunk in same.items() if chunk is None]))
         encoded |= {name: [chunk] for name, chunk in chunks.items()}
-        every = [chunk for name in group.column_names for chunk in encoded[name]]
-        with self._reading:
-            self._copier.assemble(self._empty, group.num_rows, every)
-        self.encoded_bytes += sum(stop - start for start, stop in (one.source.chunk_range(one.struct) for one in every))
+        return [chunk for name in group.column_names for chunk in encoded[name]]
 
     def close(self, texts: Mapping[str, str]) -> int:
         """Write the footer, with *texts*; return the size of the file in bytes."""
@@ -114,8 +150,14 @@ class AssembledGroups:
 
     def _encode(self, rows: pa.Table) -> dict[str, list[Chunk]]:
         """Return the chunks of columns, by the names of these."""
-        if not rows.num_columns:
-            return {}
+        shares = _shares(rows)
+        begun = [self._threads.share(partial(self._encode_share, rows.select(share))) for share in shares[1:]]
+        encoded = {} if not shares else self._encode_share(rows.select(shares[0]))
+        for one in begun:
+            encoded |= one()
+        return encoded
+
+    def _encode_share(self, rows: pa.Table) -> dict[str, list[Chunk]]:
         fields = [self._schema.field(one.name).with_type(one.type) for one in rows.schema]
         rows = pa.Table.from_arrays(rows.columns, schema=pa.schema(fields))
         sink = pa.BufferOutputStream()
@@ -131,9 +173,23 @@ class AssembledGroups:
         return found
 
 
-def pays_off(rows: int, columns: int) -> bool:
-    """Return whether it takes less time to put a row group of so many rows and columns together than to encode it."""
-    return rows >= _ROWS_FOR_A_COLUMN * columns
+def pays_off(*, rows: int, columns: int, size: int) -> bool:
+    """Return whether a row group of so many rows, columns and bytes is put together faster than it is encoded."""
+    return rows >= _ROWS_FOR_A_COLUMN * columns or size >= _BYTES_FOR_A_COLUMN * columns
+
+
+def _shares(rows: pa.Table) -> list[list[str]]:
+    """Return the names of the columns that one thread encodes, and if there are many bytes, those for another one."""
+    sizes = {name: column.nbytes for name, column in zip(rows.column_names, rows.columns, strict=True)}
+    if len(sizes) <= 1 or sum(sizes.values()) < _SHARED_BYTES:
+        return [rows.column_names] if sizes else []
+    shares: tuple[list[str], list[str]] = [], []
+    totals = [0, 0]
+    for name in sorted(sizes, key=sizes.__getitem__, reverse=True):
+        less = int(totals[1] < totals[0])
+        shares[less].append(name)
+        totals[less] += sizes[name]
+    return [*shares]
 
 
 @lru_cache(_SCHEMAS)

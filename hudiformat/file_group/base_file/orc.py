@@ -180,7 +180,7 @@ class OrcBaseFileWriter(RowGroupWriter):
         """Return nothing: the sizes of columns are not known."""
         return {}
 
-    def _write_group(self, group: pa.Table, size: int) -> None:  # noqa: ARG002 - as the writer of Parquet
+    def _write_group(self, group: pa.Table, size: int, *, ahead: bool) -> None:  # noqa: ARG002 - as for Parquet
         if self._writer is None:
             self._writer = self._orc_writer(group.num_rows)
         for field in group.schema:

@@ -52,19 +52,31 @@ class ParquetBaseFileWriter(RowGroupWriter):
         self._with_nan: list[frozenset[str]] = []
         self._has_vectors = has_vectors(new.avro_schema)
 
-    def _write_group(self, group: pa.Table, size: int) -> None:
+    def _write_group(self, group: pa.Table, size: int, *, ahead: bool) -> None:
         group = store_vectors(group) if self._has_vectors else group
-        if self._writer is None and self._assembled is None and pays_off(group.num_rows, group.num_columns):
-            self._assembled = self._assemble()
+        if self._writer is None and self._assembled is None:
+            columns = group.num_columns
+            self._assembled = self._assemble() if pays_off(rows=group.num_rows, columns=columns, size=size) else None
         if self._assembled is not None:
-            self._assembled.write(group)
+            self._assembled.write(group, size, ahead=ahead)
             return
         self._writer = self._writer or self._parquet_writer(self._sink, group, size)
         self._writer.write_table(group, row_group_size=group.num_rows)
         self._with_nan.append(columns_with_nan(group))
 
     def _assemble(self) -> AssembledGroups:
-        return AssembledGroups(self._file, self._stored_schema, self._new.compression, self._parquet_writer)
+        new = self._new
+        return AssembledGroups(
+            self._file, self._stored_schema, new.compression, self._parquet_writer, threads=new.threads
+        )
+
+    def _settle(self) -> None:
+        if self._assembled is not None:
+            self._assembled.settle()
+
+    @property
+    def _ahead(self) -> tuple[int, int]:
+        return (0, 0) if self._assembled is None else self._assembled.ahead
 
     def _finish(self, footer: Mapping[str, str]) -> int:
         if self._assembled is not None:

@@ -14,6 +14,7 @@ from hudiformat.file_group.base_file.file_indexes import FileKeys, footer_of, ke
 from hudiformat.schema.meta_fields import RECORD_KEY
 from hudiformat.storage.protocol import OutputFile
 from hudiformat.storage.streams import ArrowSink
+from hudiformat.storage.threads import NO_THREADS, WorkThreads
 
 NEVER_FULL = 100
 """A file with fewer rows is never full (ParquetProperties.DEFAULT_MINIMUM_RECORD_COUNT_FOR_CHECK)."""
@@ -32,7 +33,7 @@ class NewFile:
 
     ``compression`` is a name of Arrow's.  ``row_size`` is the assumed size of a row in the file, in bytes, until it can
     be measured.  Row groups have about ``row_group_size`` bytes.  Without ``has_keys``, rows and footer have no record
-    keys.
+    keys.  ``threads`` that are free help to encode.
     """
 
     schema: pa.Schema
@@ -42,10 +43,11 @@ class NewFile:
     has_keys: bool = True
     row_size: int = 1024
     row_group_size: int = 16 * 1024 * 1024
+    threads: WorkThreads = NO_THREADS
 
 
 class RowGroupWriter(ABC):
-    """Write a base file; the rows of one row group and the record keys of the file are in memory.
+    """Write a base file; the rows of a row group, or of two, and the record keys of the file are in memory.
 
     Rows that wait in memory are assumed to take as many bytes of the file per byte of memory
     as the rows that were written before.  A format writes groups of rows, and at the end the texts of its footer: the
@@ -66,8 +68,11 @@ class RowGroupWriter(ABC):
         """The bloom filter of the closed file, as its footer has it; None if it has none."""
 
     @abstractmethod
-    def _write_group(self, group: pa.Table, size: int) -> None:
-        """Encode *group* as the next row group of the file; *size* is its bytes in memory, or more."""
+    def _write_group(self, group: pa.Table, size: int, *, ahead: bool) -> None:
+        """Encode *group*, of *size* bytes in memory, as the next row group of the file.
+
+        If *ahead*, more rows are likely to come, and it may be encoded until :meth:`_settle`, as one of ``_ahead``.
+        """
 
     @abstractmethod
     def _finish(self, footer: Mapping[str, str]) -> int:
@@ -88,27 +93,41 @@ class RowGroupWriter(ABC):
         self.rows += rows.num_rows
         self.waiting_bytes += rows.nbytes if size is None else size
         if self._in_file(self.waiting_bytes) >= self._new.row_group_size:
-            self.flush()
+            self._write_waiting(more=True)
 
     def flush(self) -> None:
         """Write the rows that have been added and not written yet."""
-        if not self._unwritten:
-            return
+        if self._unwritten:
+            self._write_waiting(more=False)
+        self._settle()
+
+    def _write_waiting(self, *, more: bool) -> None:
         rest, size = pa.concat_tables(self._unwritten), self.waiting_bytes
         self._unwritten, self.waiting_bytes = [], 0
         while rest.num_rows:
             count = self._group_rows(rest, size)
             group, rest = rest.slice(0, count), rest.slice(count)
             self._keys += group[RECORD_KEY].chunks if self._new.has_keys else []
-            self._write_group(group, size)
+            of_group = group.nbytes if rest.num_rows else size
+            self._write_group(group, of_group, ahead=more or rest.num_rows > 0)
             self._written_rows += count
-            self._written_bytes += group.nbytes if rest.num_rows else size
+            self._written_bytes += of_group
             size = rest.nbytes if rest.num_rows else 0
+
+    def _settle(self) -> None:  # noqa: B027 - a format may write each row group at once
+        """Wait until all row groups so far are in the file."""
+
+    @property
+    def _ahead(self) -> tuple[int, int]:
+        """The rows of row groups that are not in the file yet, and their bytes in memory."""
+        return 0, 0
 
     @property
     def data_size(self) -> float:
         """The bytes of the rows in the file, without its footer; those of rows in memory are estimated."""
-        return self._stored_bytes + self._in_file(self.waiting_bytes)
+        rows, size = self._ahead
+        rows, size = rows + self.rows - self._written_rows, size + self.waiting_bytes
+        return self._stored_bytes + size * self._share(size, rows)
 
     def is_full(self, size: int) -> bool:
         """Return whether the file is full: *size* is its limit in bytes of rows.  A file of few rows is never full.
@@ -170,8 +189,8 @@ class RowGroupWriter(ABC):
 
     def _share(self, in_memory: int, rows: int) -> float:
         """Return the bytes in the file per byte in memory, of *rows* that have *in_memory* bytes there."""
-        if self._written_bytes:
-            return max(self._encoded_bytes / self._written_bytes, _LEAST_MEASURED)
+        if measured := self._written_bytes - self._ahead[1]:
+            return max(self._encoded_bytes / measured, _LEAST_MEASURED)
         return min(max(self._new.row_size * rows / max(in_memory, 1), _LEAST_SHARE), 1.0)
 
     def _footer(self, own: FileKeys | None, known: FileKeys | None, added: pa.Array | None) -> dict[str, str]:

@@ -27,7 +27,14 @@ from hudiformat.file_group.slices import FileSlice, LogFile
 from hudiformat.naming.file_names import BaseFileName, LogFileName, WriteToken, base_name, join_path, parse_data_file
 from hudiformat.naming.instants import is_instant
 from hudiformat.storage.protocol import OutputFile, Storage
-from hudiformat.storage.threads import FileCloser, for_each, side_by_side, sync_and_close
+from hudiformat.storage.threads import (
+    NO_THREADS,
+    FileCloser,
+    WorkThreads,
+    for_each,
+    side_by_side,
+    sync_and_close,
+)
 from hudiformat.timeline.commit_metadata import (
     CommitMetadata,
     IndexedFile,
@@ -226,8 +233,8 @@ class GroupTarget:
     file_id: str = ""
     complete: FileCloser | None = None
     """Collects the complete files of the group to sync them together; if None, they are synced one by one."""
-    threads: int = 1
-    """How many threads may write a file: with several, rows are written while the next ones are merged."""
+    threads: WorkThreads = NO_THREADS
+    """Threads that help to write a file: if there are some, rows are written while the next ones are merged."""
 
     def of_group(self, file_id: str) -> GroupTarget:
         """Return the target of another file group of the same partition."""

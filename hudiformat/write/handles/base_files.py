@@ -68,6 +68,7 @@ class OpenBaseFile:
             has_keys=plan.config.populate_meta_fields,
             row_size=plan.row_size if row_size is None else row_size,
             row_group_size=row_group_size(plan),
+            threads=target.threads,
         )
         self._copying: CopyingWriter | None = None
         if copied is not None:

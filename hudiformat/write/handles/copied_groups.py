@@ -40,6 +40,11 @@ class CopiedGroups:
     known: FileKeys
     kept: Sequence[str] = ()
 
+    @property
+    def row_size(self) -> int:
+        """The bytes of a row in the file, on average."""
+        return self.source.end // max(sum(self.source.group_rows), 1)
+
     def keys_with(self, added: pa.Array, *, bloom_filter: bool) -> FileKeys:
         """Return the keys for the footer of the next base file, to which the keys *added* come.
 
@@ -87,8 +92,8 @@ def _untouched(target: GroupTarget, path: str, positions: Integers, *, only_upda
     here takes.
     """
     with PARQUET.open(target.storage, path) as base:
-        rows, columns = base.group_rows, base.file.metadata.num_columns
-        if not has_large_groups(base.file.metadata, LEAST_GROUP):
+        rows, footer = base.group_rows, base.file.metadata
+        if not has_large_groups(footer, LEAST_GROUP):
             return None
     ends = np.cumsum(rows)
     is_new = positions == NOT_IN_BASE_FILE
@@ -96,7 +101,11 @@ def _untouched(target: GroupTarget, path: str, positions: Integers, *, only_upda
     if is_new.any():
         touched.add(len(ends) - 1)
     chosen = frozenset(range(len(ends))) - touched
-    return chosen if chosen or (only_updates and pays_off(sum(rows) // len(rows), columns)) else None
+    if chosen or not (only_updates and rows):
+        return chosen or None
+    groups = len(rows)
+    size = sum(footer.row_group(group).total_byte_size for group in range(groups)) // groups
+    return chosen if pays_off(rows=sum(rows) // groups, columns=footer.num_columns, size=size) else None
 
 
 def _open_source(

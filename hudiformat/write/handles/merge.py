@@ -245,8 +245,9 @@ class MergeHandle:
             return self._write_file(copied)
 
     def _write_file(self, copied: CopiedGroups | None) -> list[WriteStat]:
-        # The size of a row only decides where the first row group ends: that is not worth reading commits for.
-        file = OpenBaseFile(self.target, row_size=self._plan.options.sizing.record_size_estimate, copied=copied)
+        # The size of a row only decides where the first row groups end: that is not worth reading commits for.
+        row_size = self._plan.options.sizing.record_size_estimate if copied is None else copied.row_size
+        file = OpenBaseFile(self.target, row_size=row_size, copied=copied)
         self._open = file
         self._numbers = self.collected.numbers
         plan = self._plan
@@ -260,7 +261,7 @@ class MergeHandle:
         )
         counts = WriteCounts()
         # With indexes, rows are written in this thread, because the values for the indexes are collected in it.
-        with BackgroundCalls(apart=self.target.threads > 1 and self._plan.indexes is None) as behind:
+        with BackgroundCalls(apart=self.target.threads.exist and self._plan.indexes is None) as behind:
             for part in self._parts(file, changes.changed.ordering_fields, copied):
                 if not isinstance(part, BaseRows):
                     behind.call(*part)

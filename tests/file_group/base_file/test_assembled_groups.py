@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import threading
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +23,7 @@ from hudiformat.file_group.base_file.parquet_writer import ParquetBaseFileWriter
 from hudiformat.file_group.base_file.row_groups import NewFile
 from hudiformat.schema.meta_fields import RECORD_KEY
 from hudiformat.storage.local import LocalStorage
+from hudiformat.storage.threads import NO_THREADS, WorkThreads
 from tests.effort import examples
 
 ROWS = 300
@@ -215,3 +218,110 @@ def test_whatever_the_columns_are_all_readers_find_the_rows(
                 f'SELECT min("{field.name}"), max("{field.name}"), count("{field.name}") FROM \'{path}\''
             ).fetchall()
             assert (low, high, told) == (min(expected, default=None), max(expected, default=None), len(expected))
+
+
+GROUP = 4_000
+"""Bytes of a row group, of which the tests below have several in a file."""
+
+
+def in_small_groups(folder: Path, rows: pa.Table, threads: WorkThreads, **more: Any) -> bytes:
+    """Write *rows* a few at a time; return the file."""
+    schema = rows.schema
+    new = NewFile(
+        schema=schema,
+        avro_schema=arrow_to_avro(schema, name="r", namespace="n"),
+        compression="none",
+        has_keys=False,
+        row_group_size=GROUP,
+        threads=threads,
+        **more,
+    )
+    (folder / "f.parquet").unlink(missing_ok=True)
+    with LocalStorage(folder).open_new("f.parquet") as file:
+        writer = ParquetBaseFileWriter(file, new)
+        for start in range(0, len(rows), 10):
+            writer.write(rows.slice(start, 10))
+        writer.close()
+    return (folder / "f.parquet").read_bytes()
+
+
+@pytest.fixture
+def two() -> Iterator[WorkThreads]:
+    threads = WorkThreads(2)
+    yield threads
+    threads.stop()
+
+
+@pytest.fixture
+def encoders(monkeypatch: pytest.MonkeyPatch) -> dict[str, set[int]]:
+    """The threads that encode from now on, by the first columns of what they encode."""
+    found: dict[str, set[int]] = {}
+    encode = assembled_groups.AssembledGroups._encode_share
+
+    def noting(groups: assembled_groups.AssembledGroups, rows: pa.Table) -> Any:
+        found.setdefault(rows.column_names[0], set()).add(threading.get_ident())
+        return encode(groups, rows)
+
+    monkeypatch.setattr(assembled_groups.AssembledGroups, "_encode_share", noting)
+    return found
+
+
+def test_every_second_row_group_is_encoded_by_another_thread(
+    tmp_path: Path, two: WorkThreads, encoders: dict[str, set[int]]
+) -> None:
+    rows = table({"v": [*range(10_000)]})
+    alone = in_small_groups(tmp_path, rows, NO_THREADS)
+    assert encoders == {"v": {threading.get_ident()}}
+    assert in_small_groups(tmp_path, rows, two) == alone
+    assert len(encoders["v"]) > 1
+    assert pq.read_table(tmp_path / "f.parquet").equals(rows)
+    footer = pq.read_metadata(tmp_path / "f.parquet")
+    sizes = [footer.row_group(group).total_byte_size for group in range(footer.num_row_groups)]
+    assert len(sizes) > 10
+    assert max(sizes[2:]) < 1.6 * GROUP  # of the first two, the size was not known
+
+
+def test_the_half_of_the_columns_is_encoded_by_another_thread(
+    tmp_path: Path, two: WorkThreads, encoders: dict[str, set[int]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = table({"a": [*range(100)], "l": [[1, 2, 3]] * 100})
+    alone = in_small_groups(tmp_path, rows, NO_THREADS)
+    assert encoders.keys() == {"a"}
+    monkeypatch.setattr(assembled_groups, "_SHARED_BYTES", 0)
+    assert in_small_groups(tmp_path, rows, NO_THREADS) == in_small_groups(tmp_path, rows, two) == alone
+    assert encoders.keys() == {"a", "l"}  # the lists have the most bytes
+    assert len(encoders["a"]) > 1
+    assert pq.read_table(tmp_path / "f.parquet").equals(rows)
+
+
+@given(data=st.data(), counts=st.lists(st.integers(1, 40), min_size=1, max_size=6))
+@settings(deadline=None, max_examples=examples(20))
+def test_threads_change_no_byte(
+    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject, counts: list[int]
+) -> None:
+    folder = tmp_path_factory.mktemp("f")
+    texts = [data.draw(st.text(max_size=300)) * length for length in counts for _ in range(10)]
+    rows = table({"t": texts, "n": [*range(len(texts))], "f": [0.5] * len(texts)})
+    threads = WorkThreads(2)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(assembled_groups, "_SHARED_BYTES", data.draw(st.sampled_from([0, 1 << 20])))
+        row_size = data.draw(st.sampled_from([1, 1024]))
+        alone = in_small_groups(folder, rows, NO_THREADS, row_size=row_size)
+        assert in_small_groups(folder, rows, threads, row_size=row_size) == alone
+    threads.stop()
+    assert pq.read_table(folder / "f.parquet").equals(rows)
+
+
+def test_few_rows_of_many_bytes_are_put_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(assembled_groups, "_ROWS_FOR_A_COLUMN", 1_000)
+    pays_off = assembled_groups.pays_off
+    assert pays_off(rows=10, columns=2, size=1 << 19)
+    assert not pays_off(rows=1_999, columns=2, size=(1 << 19) - 1)
+
+
+def test_what_fails_in_another_thread_is_raised(tmp_path: Path, two: WorkThreads) -> None:
+    rows = table({"t": ["x" * 5000] * 30})
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(assembled_groups.AssembledGroups, "_encode_share", lambda *_: 1 // 0)
+        with pytest.raises(ZeroDivisionError):
+            in_small_groups(tmp_path, rows, two)
