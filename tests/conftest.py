@@ -252,11 +252,16 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> _OneJvmEach:
 
 @pytest.fixture(autouse=True)
 def files_one_by_one(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Let half of the tests merge and write base files one by one, as large files are: those of tests are all small."""
+    """Let half of the tests merge and write base files one by one, as large files are: those of tests are all small.
+
+    The others encode new files of few rows together, as many files are.
+    """
     with pytest.MonkeyPatch.context() as patch:  # ``monkeypatch`` would be undone after the test's other fixtures
         if crc32(request.node.nodeid.encode()) % 2:
             patch.setattr("hudiformat.write.handles.merge._SMALL_FILE", 0)
             patch.setattr("hudiformat.write.handles.base_files._SMALL_FILE", 0)
+        else:
+            patch.setattr("hudiformat.write.handles.base_files._LEAST_FILES", 1)
         yield
 
 

@@ -21,6 +21,10 @@ ENCODED_TOGETHER = 256
 """File groups whose small blocks are encoded together."""
 _SMALL_FILES_TOGETHER, _FAR_FILES_TOGETHER = 64, 4
 """Base files of few rows that are written together, by one thread: fewer if a storage has to be waited for."""
+_FEW_BYTES, _FILES_OF_FEW_BYTES = 1 << 20, 256
+"""New files that have less than so many bytes together are as many: they are encoded together."""
+_ENTERED_TOGETHER = 16
+"""Folders that one call makes partitions."""
 _COMPUTED_AHEAD = 3
 """Results that are computed before they are asked for; each has the rows of a piece of a write."""
 
@@ -49,6 +53,7 @@ class TaskThreads:
         self._taken: set[Handle] = set()
         self._results: list[Future[list[WriteStat]]] = []
         self._small: _SmallFiles[CreateHandle] = []
+        self._small_bytes = 0
         self._small_merges: _SmallFiles[MergeHandle] = []
         self._together: list[Future[None]] = []
         self._logged: list[tuple[Handle, Future[list[WriteStat]]]] = []
@@ -66,8 +71,8 @@ class TaskThreads:
     def enter(self, partitions: Sequence[PartitionWriter]) -> None:
         """Make folders partitions by threads; a handle that needs one waits for it, and meets the same errors."""
         if self.threads.exist:
-            for partition in partitions:
-                self.threads.submit(partition.enter)
+            for start in range(0, len(partitions), _ENTERED_TOGETHER):
+                self.threads.submit(partial(_enter, partitions[start : start + _ENTERED_TOGETHER]))
 
     def close(self, partition: PartitionWriter) -> None:
         """Close the handles of *partition*, which have all of their rows, now or before :meth:`finish` returns."""
@@ -76,6 +81,7 @@ class TaskThreads:
             closed: Future[list[WriteStat]] = Future()
             if isinstance(handle, CreateHandle) and handle.few_rows is not None:
                 self._small.append((partition, handle, closed))
+                self._small_bytes += handle.size_with_meta
             elif isinstance(handle, MergeHandle) and not self._is_far and handle.is_small:
                 self._small_merges.append((partition, handle, closed))
             elif isinstance(handle, CreateHandle | MergeHandle):
@@ -84,7 +90,7 @@ class TaskThreads:
                 partition.enter()
                 self._logged.append((handle, closed))
             self._results.append(closed)
-        if max(len(self._small), len(self._small_merges)) >= self._files_together:
+        if self._is_enough or len(self._small_merges) >= self._files_together:
             self._close_small()
         if len(self._logged) >= self._encoded_together:
             self._close_logged()
@@ -120,19 +126,24 @@ class TaskThreads:
         for handle in self._taken:
             handle.abandon()
 
+    @property
+    def _is_enough(self) -> bool:
+        """Whether the new files so far are written together."""
+        is_large = self._is_far or self._small_bytes >= _FEW_BYTES
+        return len(self._small) >= (self._files_together if is_large else _FILES_OF_FEW_BYTES)
+
     def _close_small(self) -> None:
         self._close_together(self._small, close_together)
         self._close_together(self._small_merges, merge_together)
-        self._small, self._small_merges = [], []
+        self._small, self._small_bytes, self._small_merges = [], 0, []
 
     def _close_together(
         self,
         small: _SmallFiles[_FileHandle],
         close: Callable[[Sequence[_FileHandle]], Iterator[list[WriteStat]]],
     ) -> None:
-        for start in range(0, len(small), self._files_together):
-            some = small[start : start + self._files_together]
-            self._together.append(self.threads.submit(partial(self._close_some, some, close)))
+        if small:
+            self._together.append(self.threads.submit(partial(self._close_some, small, close)))
 
     def _close_some(
         self,
@@ -162,6 +173,11 @@ class TaskThreads:
             for handle, closed in some:
                 close = partial(handle.close, blocks.get(handle)) if isinstance(handle, AppendHandle) else handle.close
                 yield close, closed
+
+
+def _enter(partitions: Iterable[PartitionWriter]) -> None:
+    for partition in partitions:
+        partition.enter()
 
 
 def _pass_on(closed: Future[T], done: Future[T]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import product
@@ -16,10 +16,12 @@ from hudiformat.codec.avro.schema import has_vectors
 from hudiformat.codec.custom_types import store_vectors, stored_schema
 from hudiformat.codec.log.content.parquet_data import AVRO_SCHEMA_KEY, MODEL_KEY, compression_level, vector_columns
 from hudiformat.codec.parquet.dates import GREGORIAN
+from hudiformat.codec.parquet.few_rows import encode_files
 from hudiformat.codec.parquet.rows import close_writer, columns_with_nan
 from hudiformat.codec.parquet.source import ParquetSource
 from hudiformat.errors import CorruptTableError, HudiFormatError
-from hudiformat.file_group.base_file.assembled_groups import AssembledGroups, pays_off
+from hudiformat.file_group.base_file.assembled_groups import AssembledGroups, empty_file, pays_off
+from hudiformat.file_group.base_file.file_indexes import FileKeys, footer_of
 from hudiformat.file_group.base_file.row_groups import NEVER_FULL, NewFile, RowGroupWriter
 from hudiformat.schema.meta_fields import COMMIT_SEQNO, RECORD_KEY
 from hudiformat.storage.protocol import OutputFile
@@ -98,7 +100,7 @@ class ParquetBaseFileWriter(RowGroupWriter):
     def _texts(self, footer: Mapping[str, str]) -> dict[str, str]:
         """Return the texts of the file's footer, *footer* among them."""
         vectors = vector_columns(self._new.schema) if self._has_vectors else {}
-        return {AVRO_SCHEMA_KEY: self._new.avro_schema, MODEL_KEY: "avro", **GREGORIAN, **vectors, **footer}
+        return {**_texts_of_schema(self._new), **vectors, **footer}
 
     def _parquet_writer(self, sink: pa.NativeFile, first: pa.Table, size: int = _FEW_BYTES) -> pq.ParquetWriter:
         """Return the writer of row groups to *sink*; *first* are the rows of the first one, which have *size* bytes.
@@ -130,6 +132,31 @@ class ParquetBaseFileWriter(RowGroupWriter):
                 total = size + chunk.total_compressed_size, uncompressed + chunk.total_uncompressed_size
                 sizes[chunk.path_in_schema] = total
         return sizes
+
+
+def encode_few_rows(
+    new: NewFile, rows: pa.RecordBatch, counts: Sequence[int], keys: Sequence[FileKeys]
+) -> list[pa.Buffer] | None:
+    """Return the bytes of files *new*: one with the first ``counts[0]`` of *rows*, one with the next ``counts[1]``, ...
+
+    *keys* are those of each.  Returns None if they have to be written one by one.
+    """
+    rows = _with_plain_texts(rows)
+    if has_vectors(new.avro_schema) or not rows.schema.equals(new.schema):
+        return None
+    footers = [footer_of(one) for one in keys]
+    texts = _texts_of_schema(new) | {key: [one[key] for one in footers] for key in footers[0]}
+    return encode_files(rows, counts, empty_file(new.schema), texts)
+
+
+def _with_plain_texts(rows: pa.RecordBatch) -> pa.RecordBatch:
+    columns = [one.dictionary_decode() if isinstance(one, pa.DictionaryArray) else one for one in rows.columns]
+    fields = [one.with_type(column.type) for one, column in zip(rows.schema, columns, strict=True)]
+    return pa.RecordBatch.from_arrays(columns, schema=pa.schema(fields))
+
+
+def _texts_of_schema(new: NewFile) -> dict[str, str]:
+    return {AVRO_SCHEMA_KEY: new.avro_schema, MODEL_KEY: "avro", **GREGORIAN}
 
 
 class CopyingWriter(ParquetBaseFileWriter):

@@ -73,6 +73,8 @@ class SizingProfile:
 
     def small_files(self, partition_path: str, slices: Sequence[FileSlice]) -> tuple[GroupVerdict, ...]:
         """Return the file groups of a partition in the order in which they are filled; *slices* are the newest ones."""
+        if not slices:  # as in most of many partitions that one write makes
+            return ()
         pending = Pending(_ids_in(self.in_compaction, partition_path), _ids_in(self.in_clustering, partition_path))
         chosen = flink_small_files if self.engine is SizingEngine.FLINK else spark_small_files
         return chosen(slices, self.kind, self.options, pending)

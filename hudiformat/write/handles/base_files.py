@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
 
 from hudiformat.file_group.base_file.file_indexes import FileKeys
 from hudiformat.file_group.base_file.format import format_named
-from hudiformat.file_group.base_file.parquet_writer import CopyingWriter
+from hudiformat.file_group.base_file.parquet_writer import CopyingWriter, encode_few_rows
 from hudiformat.file_group.base_file.row_groups import NewFile
 from hudiformat.naming.file_names import BaseFileName
 from hudiformat.schema.meta_fields import (
@@ -21,6 +22,7 @@ from hudiformat.schema.meta_fields import (
     add_origin,
     blank_meta_fields,
 )
+from hudiformat.storage.threads import WorkThreads
 from hudiformat.timeline.commit_metadata import IndexedFile, WriteStat
 from hudiformat.write.commit.files import GroupTarget, base_file_stat, create_marker
 from hudiformat.write.commit.plan import WritePlan
@@ -42,6 +44,19 @@ def row_group_size(plan: WritePlan) -> int:
     return max(plan.options.sizing.max_file_size // _ROW_GROUPS, 1)
 
 
+def _new_file(plan: WritePlan, row_size: int, threads: WorkThreads) -> NewFile:
+    return NewFile(
+        schema=plan.schema.arrow_with_meta,
+        avro_schema=plan.schema.avro_with_meta,
+        compression=plan.options.codec_of(plan.config.base_file_format),
+        bloom_filter=plan.options.bloom_filter,
+        has_keys=plan.config.populate_meta_fields,
+        row_size=row_size,
+        row_group_size=row_group_size(plan),
+        threads=threads,
+    )
+
+
 class OpenBaseFile:
     """A new base file of a file group; it is visible once the write is committed.
 
@@ -51,7 +66,6 @@ class OpenBaseFile:
 
     def __init__(self, target: GroupTarget, *, row_size: int | None = None, copied: CopiedGroups | None = None) -> None:
         storage, plan = target.storage, target.plan
-        file_format = format_named(plan.config.base_file_format)
         self.name = base_file_name(target)
         self.partition_path = target.partition_path
         self.file_id = target.file_id
@@ -60,21 +74,12 @@ class OpenBaseFile:
         self._indexer = plan.indexer()
         create_marker(storage, plan.instant, self.path)
         self._file = storage.open_new(self.path)
-        new = NewFile(
-            schema=plan.schema.arrow_with_meta,
-            avro_schema=plan.schema.avro_with_meta,
-            compression=plan.options.codec_of(plan.config.base_file_format),
-            bloom_filter=plan.options.bloom_filter,
-            has_keys=plan.config.populate_meta_fields,
-            row_size=plan.row_size if row_size is None else row_size,
-            row_group_size=row_group_size(plan),
-            threads=target.threads,
-        )
+        new = _new_file(plan, plan.row_size if row_size is None else row_size, target.threads)
         self._copying: CopyingWriter | None = None
         if copied is not None:
             constants = {FILE_NAME: self.name}
             self._copying = CopyingWriter(self._file, new, copied.source, constants=constants, kept=copied.kept)
-        self._writer = self._copying or file_format.writer(self._file, new)
+        self._writer = self._copying or format_named(plan.config.base_file_format).writer(self._file, new)
 
     @property
     def rows(self) -> int:
@@ -265,6 +270,9 @@ def _shares(parts: Sequence[tuple[LocatedRows, int]]) -> Iterator[list[tuple[Loc
 
 _SMALL_FILE, _META_BYTES = 1024 * 1024, 256
 """Files of one row group and at most so many bytes are written together; a row has about so many of meta fields."""
+_FEW_BYTES, _LEAST_FILES = 4096, 8
+"""Files of so few bytes of rows are encoded together, without compression, if they are as many: the first one takes as
+long as six that Arrow writes, the others a tenth."""
 _MOST_BYTES = 16 * 1024 * 1024
 """The bytes of rows of files that are written together."""
 
@@ -283,15 +291,14 @@ class CreateHandle:
     def __init__(self, target: GroupTarget) -> None:
         self._target = target
         self._plan = target.plan
-        self._files = RollingBaseFiles(self._target_of, lambda _: target.plan.options.sizing.largest_new_file)
+        self._open: RollingBaseFiles | None = None
         self._waiting: list[tuple[LocatedRows, int]] = []
         self._waiting_bytes = 0
-        self._is_open = False
 
     @property
     def few_rows(self) -> Sequence[tuple[LocatedRows, int]] | None:
         """All rows of the handle with the number of their first; None if they are many, or might be two files."""
-        if self._is_open:
+        if self._open is not None:
             return None
         count = self._waiting_rows
         is_small = self.size_with_meta <= min(_SMALL_FILE, row_group_size(self._plan))
@@ -310,7 +317,7 @@ class CreateHandle:
     @property
     def buffered_bytes(self) -> int:
         """The bytes of the rows that are still in memory."""
-        return self._waiting_bytes + self._files.waiting_bytes
+        return self._waiting_bytes + (0 if self._open is None else self._open.waiting_bytes)
 
     def insert(self, rows: LocatedRows, *, first_counter: int) -> None:
         """Add *rows*, which have the table's own columns."""
@@ -328,7 +335,7 @@ class CreateHandle:
         return self._files.close()
 
     def _write_waiting(self) -> None:
-        waiting, self._waiting, self._waiting_bytes, self._is_open = self._waiting, [], 0, True
+        waiting, self._waiting, self._waiting_bytes = self._waiting, [], 0
         for parts in _shares(waiting):
             rows, keys = parts[0][0].rows, parts[0][0].keys
             if len(parts) > 1:  # Arrow would copy a single part, too, which may be large
@@ -359,28 +366,35 @@ class CreateHandle:
 
     def close_with(self, rows: pa.Table, keys: FileKeys, *, size: int) -> list[WriteStat]:
         """Write the only file of the handle: *rows*, of about *size* bytes, with all meta fields and *keys*."""
-        self._is_open = True
         return self._files.close_with(rows, keys, size=size)
 
     def abandon(self) -> None:
         """Stop writing; the rollback of the write deletes the files."""
-        self._files.abandon()
+        if self._open is not None:
+            self._open.abandon()
 
     @property
     def file_name(self) -> str:
         """The name of the first file."""
-        return base_file_name(self._target_of(0))
+        return base_file_name(self._target)
 
     @property
     def target(self) -> GroupTarget:
         """The file group, and the write."""
         return self._target
 
-    def _target_of(self, number: int) -> GroupTarget:
-        if number == 0:  # the number of every new file id
-            return self._target
-        group = self._target.file_id.rpartition("-")[0]
-        return self._target.of_group(f"{group}-{number}")
+    @property
+    def _files(self) -> RollingBaseFiles:
+        if self._open is None:
+            limit = self._plan.options.sizing.largest_new_file
+            # They do not refer to the handle: many handles in cycles would wait for the garbage collector.
+            self._open = RollingBaseFiles(partial(_numbered, self._target), lambda _: limit)
+        return self._open
+
+
+def _numbered(target: GroupTarget, number: int) -> GroupTarget:
+    """Return the target of the file with a *number*, which that of every new file id is 0 of."""
+    return target.of_group(f"{target.file_id.rpartition('-')[0]}-{number}") if number else target
 
 
 def close_together(handles: Sequence[CreateHandle]) -> Iterator[list[WriteStat]]:
@@ -407,28 +421,65 @@ def close_together(handles: Sequence[CreateHandle]) -> Iterator[list[WriteStat]]
 
 def _close_together(handles: Sequence[CreateHandle]) -> Iterator[list[WriteStat]]:
     plan, token = handles[0].target.plan, handles[0].target.token
-    parts = [(handle, part, first) for handle in handles for part, first in handle.few_rows or ()]
-    lengths = [len(part) for _, part, _ in parts]
-    rows, keys = parts[0][1].rows, parts[0][1].keys
-    if len(parts) > 1:  # Arrow would copy a single part, too
-        rows = pa.concat_batches([part.rows for _, part, _ in parts])
-        keys = pa.concat_arrays([part.keys for _, part, _ in parts])
-    counters = np.concatenate([np.arange(first, first + len(part)) for _, part, first in parts])
-    repeated = pa.array(np.repeat(np.arange(len(parts)), lengths))
+    given = [(handle, part, first) for handle in handles for part, first in handle.few_rows or ()]
+    lengths = [len(part) for _, part, _ in given]
+    rows, keys = given[0][1].rows, given[0][1].keys
+    if len(given) > 1:  # Arrow would copy a single part, too
+        rows = pa.concat_batches([part.rows for _, part, _ in given])
+        keys = pa.concat_arrays([part.keys for _, part, _ in given])
+    counters = np.concatenate([np.arange(first, first + len(part)) for _, part, first in given])
+    repeated = pa.array(np.repeat(np.arange(len(given)), lengths))
     stored = add_meta_columns(
         rows,
         keys,
         counters=pa.array(counters),
         instant=plan.instant,
-        partition_path=pa.array([part.path for _, part, _ in parts]).take(repeated),
-        file_name=pa.array([handle.file_name for handle, _, _ in parts]).take(repeated),
+        partition_path=pa.array([part.path for _, part, _ in given]).take(repeated),
+        file_name=pa.array([handle.file_name for handle, _, _ in given]).take(repeated),
         task_partition=token.partition,
         operation=INSERTED if plan.schema.keeps_operations else None,
     )
     counts = [sum(len(part) for part, _ in handle.few_rows or ()) for handle in handles]
     known = FileKeys.of_each(keys, counts, bloom_filter=plan.options.bloom_filter)
-    start, row_size = 0, stored.nbytes / stored.num_rows
-    for handle, count, own in zip(handles, counts, known, strict=True):
-        of_file = pa.Table.from_batches([stored.slice(start, count)])
-        yield handle.close_with(of_file, own, size=int(count * row_size))
-        start += count
+    row_size = stored.nbytes / stored.num_rows
+    ends = np.cumsum(counts).tolist()
+    parts = [stored.slice(end - count, count) for end, count in zip(ends, counts, strict=True)]
+    encoded = _encode_few_rows(handles[0].target, stored, parts, known)
+    for handle, part, own, data in zip(handles, parts, known, encoded, strict=True):
+        if data is not None:
+            yield [_write_encoded(handle.target, data, part.num_rows)]
+        else:
+            yield handle.close_with(pa.Table.from_batches([part]), own, size=int(part.num_rows * row_size))
+
+
+def _encode_few_rows(
+    target: GroupTarget, stored: pa.RecordBatch, parts: Sequence[pa.RecordBatch], known: Sequence[FileKeys]
+) -> list[pa.Buffer | None]:
+    """Return files of those *parts* of the rows *stored* that have few, and None for others."""
+    row_size = stored.nbytes / stored.num_rows
+    few = [number for number, part in enumerate(parts) if part.num_rows * row_size <= _FEW_BYTES]
+    encoded: list[pa.Buffer | None] = [None] * len(parts)
+    if len(few) < _LEAST_FILES or not target.keeps_files_alone:
+        return encoded
+    rows = stored if len(few) == len(parts) else pa.concat_batches([parts[number] for number in few])
+    new = _new_file(target.plan, 0, target.threads)
+    files = encode_few_rows(new, rows, [len(parts[number]) for number in few], [known[number] for number in few])
+    for number, data in zip(few, files or (), strict=False):
+        encoded[number] = data
+    return encoded
+
+
+def _write_encoded(target: GroupTarget, data: pa.Buffer, rows: int) -> WriteStat:
+    """Write the file *data*, which has so many *rows*, and return its statistic."""
+    path = target.path(base_file_name(target))
+    create_marker(target.storage, target.plan.instant, path)
+    file = target.storage.open_new(path)
+    try:
+        file.write(memoryview(data))
+    except BaseException:
+        file.abandon()
+        raise
+    target.close(file)
+    return base_file_stat(
+        partition_path=target.partition_path, file_id=target.file_id, path=path, rows=rows, size=data.size
+    )
