@@ -197,7 +197,8 @@ def _encode_numbers(values: pa.Array, storage: pa.DataType, counts: Integers) ->
     if pat.is_floating(storage):
         if np.isnan(numbers).any():
             return None
-        lowest[lowest == 0], highest[highest == 0] = -0.0, 0.0  # which of the zeros comes first is not told
+        # Which of the zeros comes first is not told.
+        lowest, highest = np.where(lowest == 0, -0.0, lowest), np.where(highest == 0, 0.0, highest)
     little = numbers.dtype.newbyteorder("<")
     bounds = _bounds(_fixed(lowest.astype(little)), _fixed(highest.astype(little)), counts)
     return _Values(_split(numbers.astype(little), counts * numbers.itemsize), bounds)

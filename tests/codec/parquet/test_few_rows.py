@@ -135,6 +135,14 @@ def test_any_rows_come_back(tmp_path_factory: pytest.TempPathFactory, data: st.D
     assert metadata == [{b"a": b"for all", b"b": str(count).encode()} for count in counts]
 
 
+@pytest.mark.parametrize("kind", [kind for kind, _ in KINDS.values()], ids=str)
+def test_a_column_may_have_nothing_but_nulls(kind: pa.DataType, tmp_path: Path) -> None:
+    rows = pa.table({"x": pa.array([None] * 5, kind), "n": [*range(5)]})
+    files = encode(rows, [3, 2])
+    assert files is not None
+    check(rows, [3, 2], files, tmp_path)
+
+
 def test_many_files_with_many_columns(tmp_path: Path) -> None:
     rows = pa.table({f"c{number}": [*range(number, number + 600)] for number in range(40)})
     files = encode(rows, [2] * 300)
