@@ -143,9 +143,9 @@ _RUNTIME_NAMES = {attribute.name: avro_name(attribute) for attribute in fields(R
 _LOG_NAMES = {"logVersion", "logOffset", "baseFile", "logFiles"}  # HoodieDeltaWriteStat
 _NOT_NULL = {attribute.name for attribute in fields(WriteStat) if attribute.default == 0}
 _TEXT_FIELDS = {"file_id", "path", "prev_commit", "partition_path", "base_file", "prev_base_file", "temp_path"}
-_REPLACED = "partitionToReplaceFileIds"
+_STATS, _REPLACED = "partitionToWriteStats", "partitionToReplaceFileIds"
 _METADATA_NAMES = {
-    "partitionToWriteStats",
+    _STATS,
     "compacted",
     "extraMetadata",
     "version",
@@ -163,7 +163,10 @@ def encode_commit_metadata(metadata: CommitMetadata) -> bytes:
     Source: CommitMetadataSerDeV2, MetadataConversionUtils.convertCommitMetadataToAvro, Hudi 1.2.0.
     """
     name = commit_record_name(metadata)
-    return encode_avro_file(schema_text(name), fastavro_schema(name), commit_record(metadata))
+    record = commit_record(metadata)
+    # With the name of its type, fastavro does not look through all statistics to find that they are no null.
+    record[_STATS] = "map", record[_STATS]
+    return encode_avro_file(schema_text(name), fastavro_schema(name), record)
 
 
 def commit_record_name(metadata: CommitMetadata) -> str:
@@ -190,7 +193,7 @@ def _common_fields(metadata: CommitMetadata, encode: Callable[[WriteStat], dict[
     for partition, written in metadata.partition_to_write_stats.items():
         stats[partition] = list(map(encode, written))
     record: dict[str, object] = {
-        "partitionToWriteStats": stats,
+        _STATS: stats,
         "compacted": metadata.compacted,
         "extraMetadata": dict(metadata.extra_metadata),
         "operationType": metadata.operation_type,
@@ -260,7 +263,7 @@ def _decode_json(data: bytes, path: str) -> dict[str, Any]:
 
 def _parse_metadata(record: dict[str, Any]) -> CommitMetadata:
     stats, extra_metadata, replaced = {}, {}, None
-    for partition, values in _expect_mapping(record.get("partitionToWriteStats"), "partitionToWriteStats").items():
+    for partition, values in _expect_mapping(record.get(_STATS), _STATS).items():
         stats[check_partition_path(partition)] = tuple(
             map(_parse_stat, _expect(list, values, partition), repeat(partition))
         )
