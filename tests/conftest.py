@@ -254,7 +254,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> _OneJvmEach:
 def files_one_by_one(request: pytest.FixtureRequest) -> Iterator[None]:
     """Let half of the tests merge and write base files one by one, as large files are: those of tests are all small.
 
-    The others encode new files of few rows together, as many files are.
+    The others encode new files of few rows together, and have markers as lines of a file, as writes of many files do.
     """
     with pytest.MonkeyPatch.context() as patch:  # ``monkeypatch`` would be undone after the test's other fixtures
         if crc32(request.node.nodeid.encode()) % 2:
@@ -262,6 +262,7 @@ def files_one_by_one(request: pytest.FixtureRequest) -> Iterator[None]:
             patch.setattr("hudiformat.write.handles.base_files._SMALL_FILE", 0)
         else:
             patch.setattr("hudiformat.write.handles.base_files._LEAST_FILES", 1)
+            patch.setattr("hudiformat.write.commit.markers._MANY", 1)
         yield
 
 

@@ -42,12 +42,12 @@ from hudiformat.write.commit.changing import change_timeline, hold_table_lock
 from hudiformat.write.commit.files import (
     decode_write_stats,
     delete_files,
-    delete_markers,
     delete_strays,
     encode_write_stats,
     refuse_finished_write,
 )
 from hudiformat.write.commit.heartbeats import Heartbeat, is_of_ended_process, living_instants
+from hudiformat.write.commit.markers import delete_markers
 from hudiformat.write.commit.plan import WritePlan
 from hudiformat.write.commit.publishing import check_publishable, find_completed, publish, refuse_new_indexes
 from hudiformat.write.commit.transaction import Commit

@@ -157,6 +157,12 @@ class PartitionWriter:
         self._handles.abandon()
 
     @property
+    def groups_with_rows(self) -> int:
+        """How many file groups the buffered rows are known to go to, and one for all new rows."""
+        known = {name for part in (*self._known, *self._planned) for name in part.groups_with_rows}
+        return len(known) + len(self._moved) + bool(self._new)
+
+    @property
     def is_empty(self) -> bool:
         """Whether there is nothing to write."""
         return not (self._new or self._known or self._planned or self._moved or self._handles)

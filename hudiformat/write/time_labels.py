@@ -12,16 +12,12 @@ from hudiformat.table.times import judge_table
 
 
 def refuse_wrong_labels(state: TableState, table: TableSchema) -> None:
-    """Refuse labels of times that the numbers in the newest files contradict.
-
-    Files are read only if a label changes so that numbers count another unit.
+    """Refuse labels of times that the numbers in the newest files contradict; *table* gives numbers another unit.
 
     Raises:
         SchemaError: a file has times that count another unit than the label says.
         DecodeError, StorageError: a file cannot be read.
     """
-    if not table.relabels(state.schema):
-        return
     changed = {field.name for field in table.arrow if not field.equals(state.schema.arrow.field(field.name))}
     columns = pa.schema([field for field in table.arrow if field.name in changed])
     for _, path, judged in judge_table(state, columns):

@@ -46,6 +46,7 @@ from hudiformat.table.support import refuse_columns_of_format, refuse_unwritable
 from hudiformat.timeline.commit_metadata import WriteStat
 from hudiformat.timeline.table_config import TableType
 from hudiformat.write.commit.files import GroupTarget, refuse_finished_write
+from hudiformat.write.commit.markers import MarkerFile
 from hudiformat.write.commit.partitions import refuse_nested_together
 from hudiformat.write.commit.plan import WritePlan, partial_schema
 from hudiformat.write.commit.transaction import Committed, attempts
@@ -160,7 +161,8 @@ def check_rows(state: TableState, operation: Operation, schema: pa.Schema) -> Ch
     rows = keys.schema_of_rows(table)
     keys.check(rows.arrow)
     refuse_new_kinds(state, table, by_ids=state.has_ids())
-    refuse_wrong_labels(state, table)
+    if table.relabels(state.schema):
+        refuse_wrong_labels(state, table)
     return CheckedColumns(rows, SchemaChange(state.schema, table))
 
 
@@ -314,6 +316,7 @@ class WriteTask:
             threads=threads, is_far=not self._storage.capabilities.map, encoded_together=limits.encoded_together
         )
         self._complete_files = FileCloser(self._storage, sync=plan.options.sync)
+        self._markers = None if plan.in_tasks else MarkerFile(self._storage, plan.instant)
 
     def write(self, located: LocatedRows) -> None:
         """Write rows that have the table's own columns; in a delete, the columns that keys are made of.
@@ -389,12 +392,15 @@ class WriteTask:
         """Write what is left, and return a statistic for every file of this task."""
         self.tagger.list_partitions(path for path, one in self._partitions.items() if one.changes_groups)
         self._enter_together([one for one in self._partitions.values() if one.is_new and not one.is_empty])
+        if self._markers is not None:
+            self._markers.begin(sum(one.groups_with_rows for one in self._partitions.values()), [*self._partitions])
         for path in tuple(self._partitions):
             self._side_by_side.close(self._partitions[path])
             del self._partitions[path]
         self._stats += self._side_by_side.finish()
         self._complete_files.finish()
         self.tagger.note_written(self._stats)
+        self._close_markers()
         return self._stats
 
     def _enter_together(self, new: Sequence[PartitionWriter]) -> None:
@@ -425,12 +431,23 @@ class WriteTask:
         for partition in self._partitions.values():
             partition.abandon()
         self._complete_files.abandon()
+        self._close_markers()
+
+    def _close_markers(self) -> None:
+        if self._markers is not None:
+            self._markers.close()
 
     def _partition(self, path: str) -> PartitionWriter:
         if path not in self._partitions:
             threads = self._side_by_side.threads
             target = GroupTarget(
-                self._storage, self.plan, self._token, path, complete=self._complete_files, threads=threads
+                self._storage,
+                self.plan,
+                self._token,
+                path,
+                complete=self._complete_files,
+                markers=self._markers,
+                threads=threads,
             )
             self._partitions[path] = PartitionWriter(
                 target, self.tagger.partition(path), self._count, parts_of_a_block=self._limits.parts_of_a_block

@@ -18,6 +18,7 @@ import pytest
 from hudiformat import Table, create_table, open_storage, open_table
 from hudiformat.storage.opening import Location
 from hudiformat.storage.protocol import Storage
+from hudiformat.write.commit import markers
 from tests.effort import sample
 from tests.racing import SHARED
 from tests.requests import RecordingStorage, Request, data_files, summary, timeline_listings
@@ -137,6 +138,11 @@ def _measured(folder: Path, known: dict[tuple[str, int, str], Made], name: str, 
         copy = shutil.copytree(template, folder / f"{version}-{table_type}-{name}")
         known[key] = measure(open_storage(copy), operation, version)
     return known[key]
+
+
+@pytest.fixture(autouse=True)
+def _single_markers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(markers, "_MANY", 16)
 
 
 @pytest.fixture(scope="module")

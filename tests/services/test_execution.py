@@ -22,7 +22,7 @@ from hudiformat.timeline.commit_metadata import WriteStat
 from hudiformat.timeline.contents import create_requested, transition_inflight
 from hudiformat.timeline.plans import CompactionPlan
 from hudiformat.timeline.timeline import Action, Instant, State, read_metadata
-from hudiformat.write.commit.files import create_marker
+from hudiformat.write.commit.markers import create_marker
 from hudiformat.write.commit.plan import WritePlan, write_plan
 from tests.services.support import claimed_by, logged
 from tests.tables import new_table, rows

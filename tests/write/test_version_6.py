@@ -15,7 +15,7 @@ from hudiformat.table.options.values import Operation
 from hudiformat.timeline.contents import read_content
 from hudiformat.timeline.rollbacks import RollbackMetadata, RollbackPlan
 from hudiformat.timeline.timeline import Action, Instant, State, instant_path
-from hudiformat.write.commit.files import create_marker
+from hudiformat.write.commit.markers import create_marker
 from hudiformat.write.commit.rollback import rollback_requests, run_requests
 from hudiformat.write.commit.transaction import begin_write
 from hudiformat.write.write import WriteTask

@@ -20,7 +20,7 @@ from hudiformat.storage.threads import side_by_side
 from hudiformat.table.state import TableState
 from hudiformat.timeline.config_files import MARKER_FOLDER, METADATA_FOLDER, has_table
 from hudiformat.timeline.timeline import Timeline
-from hudiformat.write.commit.files import marked_instants
+from hudiformat.write.commit.markers import marked_instants
 
 _BEING_BUILT = "hoodie.table.metadata.partitions.inflight"
 _MARKER_AGE = timedelta(minutes=10)

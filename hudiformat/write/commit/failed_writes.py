@@ -16,8 +16,8 @@ from hudiformat.table.state import TableState
 from hudiformat.timeline.contents import remove_pending
 from hudiformat.timeline.timeline import Action, Instant
 from hudiformat.write.commit.changing import at_work
-from hudiformat.write.commit.files import marked_instants
 from hudiformat.write.commit.heartbeats import is_of_ended_process, living_instants
+from hudiformat.write.commit.markers import marked_instants
 from hudiformat.write.commit.rollback import roll_back, running_rollbacks
 from hudiformat.write.commit.sweeping import sweep_orphans
 

@@ -1,11 +1,8 @@
-"""The files of a write: their markers, their statistics, and their deletion.
+"""The files of a write: where its tasks put them, their statistics, and their deletion.
 
-A marker is an empty file for a data file that an instant is about to create.  A process that finds an incomplete write,
-Hudi included, learns from the markers which files to delete, and a commit learns from them which files were left by
-failed attempts of tasks.  Statistics are recorded in the commit metadata as Hudi's writers record them.
+Statistics are recorded in the commit metadata as Hudi's writers record them.
 
-Source: DirectWriteMarkers, WriteMarkers; HoodieAppendHandle.updateWriteStatus, HoodieCreateHandle.setupWriteStatus,
-HoodieWriteMergeHandle.close.
+Source: HoodieAppendHandle.updateWriteStatus, HoodieCreateHandle.setupWriteStatus, HoodieWriteMergeHandle.close.
 """
 
 from __future__ import annotations
@@ -13,6 +10,7 @@ from __future__ import annotations
 import pickle
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from hudiformat.codec.log.block import LogBlock
 from hudiformat.codec.log.reader import LogReader
@@ -25,14 +23,12 @@ from hudiformat.file_group.bootstrap.sources import SourcedStorage
 from hudiformat.file_group.partitions import list_partitions
 from hudiformat.file_group.slices import FileSlice, LogFile
 from hudiformat.naming.file_names import BaseFileName, LogFileName, WriteToken, base_name, join_path, parse_data_file
-from hudiformat.naming.instants import is_instant
 from hudiformat.storage.protocol import OutputFile, Storage
 from hudiformat.storage.threads import (
     NO_THREADS,
     FileCloser,
     WorkThreads,
     for_each,
-    side_by_side,
     sync_and_close,
 )
 from hudiformat.timeline.commit_metadata import (
@@ -45,53 +41,12 @@ from hudiformat.timeline.commit_metadata import (
 from hudiformat.timeline.config_files import MARKER_FOLDER, META_FOLDER, VERSION_WITH_COMPLETION_TIMES
 from hudiformat.timeline.table_config import TableConfig
 from hudiformat.timeline.timeline import load_timeline
+from hudiformat.write.commit.markers import MarkerFile, create_marker, delete_markers, marked_files
 from hudiformat.write.commit.partitions import leave_partition
 from hudiformat.write.commit.plan import WritePlan
 
 RINGS_FOLDER = f"{META_FOLDER}/.bucket_index/consistent_hashing_metadata"
 """The folder that keeps the buckets of each partition, with consistent hashing."""
-
-_CREATE = ".marker.CREATE"
-_APPEND = ".marker.APPEND"
-
-
-def create_marker(storage: Storage, instant: str, path: str, *, appends: bool = False) -> None:
-    """Create a marker for the data file *path*, which is about to be created.
-
-    The marker is of the kind APPEND if *appends*: for a log file of table version 6, even a new one, because Hudi
-    accepts no other kind there.  From table version 8 on, Hudi accepts no marker of that kind.
-    """
-    marker = f"{MARKER_FOLDER}/{instant}/{path}{_APPEND if appends else _CREATE}"
-    try:
-        storage.open_new(marker).close()
-    except StorageError:
-        if not storage.exists(marker):  # an earlier attempt may have left it, which does no harm
-            raise
-
-
-def marked_files(storage: Storage, instant: str) -> Iterator[str]:
-    """Yield the data files that *instant* was about to create, as paths below the table."""
-    root = f"{MARKER_FOLDER}/{instant}"
-    folders = [""]
-    while folders:
-        listed = side_by_side(storage, lambda folder: storage.list(f"{root}/{folder}" if folder else root), folders)
-        found = [
-            (join_path(folder, one.name), one) for folder, every in zip(folders, listed, strict=True) for one in every
-        ]
-        folders = [path for path, entry in found if entry.is_dir]
-        for path, entry in found:
-            if not entry.is_dir and entry.name.endswith((_CREATE, _APPEND)):
-                yield path.removesuffix(_CREATE).removesuffix(_APPEND)
-
-
-def marked_instants(storage: Storage) -> list[str]:
-    """Return the instants that have markers, including committed ones whose markers were left behind."""
-    return [entry.name for entry in storage.list(MARKER_FOLDER) if entry.is_dir and is_instant(entry.name)]
-
-
-def delete_markers(storage: Storage, instant: str) -> None:
-    """Delete the markers of *instant*."""
-    storage.delete_folder(f"{MARKER_FOLDER}/{instant}")
 
 
 def delete_files(storage: Storage, config: TableConfig, instant: str) -> None:
@@ -233,6 +188,8 @@ class GroupTarget:
     file_id: str = ""
     complete: FileCloser | None = None
     """Collects the complete files of the group to sync them together; if None, they are synced one by one."""
+    markers: MarkerFile | None = None
+    """Has the markers of many files; if None, each is a file of its own."""
     threads: WorkThreads = NO_THREADS
     """Threads that help to write a file: if there are some, rows are written while the next ones are merged."""
 
@@ -265,13 +222,18 @@ class GroupTarget:
             max_size=plan.options.log_max_size,
             sync=plan.options.sync and self.complete is None,
             storage=self.storage,
-            on_create=lambda path: create_marker(self.storage, plan.instant, path, appends=plan.logs_name_slices),
+            on_create=partial(self.create_marker, appends=plan.logs_name_slices),
             is_own_name=not plan.logs_name_slices,  # from table version 8 on, the instant makes the name unique
             # A file without a whole block could not be attributed to its write later, so it is deleted at once.
             deletes_failed=plan.logs_name_slices,
             appends=plan.logs_name_slices and plan.options.log_append,
             on_complete=None if self.complete is None else self.complete.add,
         )
+
+    def create_marker(self, path: str, *, appends: bool = False) -> None:
+        """Create a marker for a file of the group that is about to be created; *appends* as for a single marker."""
+        if self.markers is None or not self.markers.add(path, appends=appends):
+            create_marker(self.storage, self.plan.instant, path, appends=appends)
 
     def close(self, file: OutputFile) -> None:
         """Close a complete base file of the group, at once or together with others."""

@@ -47,9 +47,9 @@ from hudiformat.write.commit.files import (
     files_of,
     log_instants,
     log_targets,
-    marked_files,
 )
 from hudiformat.write.commit.heartbeats import delete_heartbeat, living_instants
+from hudiformat.write.commit.markers import marked_files
 from hudiformat.write.commit.publishing import announce, publish
 
 

@@ -10,7 +10,8 @@ from hudiformat.naming.file_names import LogFileName, base_name, join_path, pars
 from hudiformat.table.state import TableState
 from hudiformat.timeline.rollbacks import RestoreMetadata, RollbackMetadata
 from hudiformat.timeline.timeline import Action, Instant, Timeline
-from hudiformat.write.commit.files import delete_files, delete_markers, delete_strays, log_instants
+from hudiformat.write.commit.files import delete_files, delete_strays, log_instants
+from hudiformat.write.commit.markers import delete_markers
 
 _MERGES = (Action.COMPACTION, Action.LOG_COMPACTION)
 

@@ -39,8 +39,9 @@ from hudiformat.timeline.timeline import Instant, State
 from hudiformat.write.commit.changing import change_timeline, register_write, unregister_write, wait_for_threads
 from hudiformat.write.commit.conflicts import find_conflict
 from hudiformat.write.commit.failed_writes import end_failed_writes
-from hudiformat.write.commit.files import delete_files, delete_markers, delete_strays, marked_instants
+from hudiformat.write.commit.files import delete_files, delete_strays
 from hudiformat.write.commit.heartbeats import SignOfLife, begin_heartbeat
+from hudiformat.write.commit.markers import delete_markers, marked_instants
 from hudiformat.write.commit.partitions import restore_partitions
 from hudiformat.write.commit.plan import WritePlan, action_of, write_plan
 from hudiformat.write.commit.publishing import (

@@ -24,7 +24,7 @@ from hudiformat.schema.meta_fields import (
 )
 from hudiformat.storage.threads import WorkThreads
 from hudiformat.timeline.commit_metadata import IndexedFile, WriteStat
-from hudiformat.write.commit.files import GroupTarget, base_file_stat, create_marker
+from hudiformat.write.commit.files import GroupTarget, base_file_stat
 from hudiformat.write.commit.plan import WritePlan
 from hudiformat.write.handles.copied_groups import CopiedGroups
 from hudiformat.write.rows import LocatedRows, column_of_keys
@@ -72,7 +72,7 @@ class OpenBaseFile:
         self.path = target.path(self.name)
         self._target = target
         self._indexer = plan.indexer()
-        create_marker(storage, plan.instant, self.path)
+        target.create_marker(self.path)
         self._file = storage.open_new(self.path)
         new = _new_file(plan, plan.row_size if row_size is None else row_size, target.threads)
         self._copying: CopyingWriter | None = None
@@ -472,7 +472,7 @@ def _encode_few_rows(
 def _write_encoded(target: GroupTarget, data: pa.Buffer, rows: int) -> WriteStat:
     """Write the file *data*, which has so many *rows*, and return its statistic."""
     path = target.path(base_file_name(target))
-    create_marker(target.storage, target.plan.instant, path)
+    target.create_marker(path)
     file = target.storage.open_new(path)
     try:
         file.write(memoryview(data))

@@ -13,7 +13,7 @@ from hudiformat.file_group.base_file.parquet import PARQUET
 from hudiformat.file_group.slices import FileSlice
 from hudiformat.naming.file_names import BaseFileName, new_file_id, new_group_uuid
 from hudiformat.timeline.commit_metadata import IndexedFile, WriteStat
-from hudiformat.write.commit.files import GroupTarget, base_file_stat, create_marker
+from hudiformat.write.commit.files import GroupTarget, base_file_stat
 from hudiformat.write.handles.base_files import RollingBaseFiles
 
 _ROWS_AT_ONCE = 65_536
@@ -132,7 +132,7 @@ class _OpenCopy:
         plan = target.plan
         name = str(BaseFileName(target.file_id, str(target.token), plan.instant, PARQUET.extension))
         self._path = target.path(name)
-        create_marker(target.storage, plan.instant, self._path)
+        target.create_marker(self._path)
         self._file = target.storage.open_new(self._path)
         columns = () if plan.indexes is None else plan.indexes.columns
         self._copied = CopiedBaseFile(self._file, name, schema=plan.schema.arrow_with_meta, columns=columns)

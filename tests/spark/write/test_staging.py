@@ -13,7 +13,7 @@ from hudiformat.errors import CorruptTableError, StorageError
 from hudiformat.naming.file_names import WriteToken
 from hudiformat.spark.write.staging import read_staged, stage
 from hudiformat.table.options.values import Operation
-from hudiformat.write.commit.files import marked_files
+from hudiformat.write.commit.markers import marked_files
 from hudiformat.write.commit.transaction import begin_write
 from tests.tables import SCHEMA, rows, tree
 

@@ -15,6 +15,7 @@ from hudiformat.codec.statistics import ColumnStatistics
 from hudiformat.naming.file_names import BaseFileName, LogFileName, WriteToken
 from hudiformat.spark.write.staging import stage
 from hudiformat.storage.local import LocalStorage
+from hudiformat.storage.protocol import Storage
 from hudiformat.table.options.values import Operation
 from hudiformat.timeline.commit_metadata import IndexedFile, WriteStat
 from hudiformat.write.commit.files import (
@@ -22,18 +23,16 @@ from hudiformat.write.commit.files import (
     LogFileStats,
     WriteCounts,
     base_file_stat,
-    create_marker,
     decode_write_stats,
     delete_files,
-    delete_markers,
     delete_strays,
     encode_write_stats,
     files_of,
-    marked_files,
-    marked_instants,
     named_files,
 )
+from hudiformat.write.commit.markers import MarkerFile, create_marker, delete_markers, marked_files, marked_instants
 from hudiformat.write.commit.plan import write_plan
+from tests.requests import RemoteStorage
 from tests.tables import FLAGGED, SCHEMA, new_table, rows
 
 
@@ -44,6 +43,37 @@ def test_markers_name_the_files_below_the_table(tmp_path: Path) -> None:
     storage.create(".hoodie/.temp/1/staged-0-0-0.arrow", b"")
     assert sorted(marked_files(storage, "1")) == ["g.parquet", "p=1/q=2/f.parquet"]
     assert list(marked_files(storage, "2")) == []
+
+
+def test_lines_of_a_file_are_markers_too(tmp_path: Path) -> None:
+    storage = LocalStorage(tmp_path)
+    markers = MarkerFile(storage, "1")
+    markers.begin(16, ["p=1", "x/y"])
+    assert markers.add("p=1/f.parquet")
+    assert markers.add("x/y/.f-0_1.log.2_0-0-0", appends=True)
+    markers.close()
+    folder = tmp_path / ".hoodie" / ".temp" / "1"
+    assert (folder / "MARKERS.type").read_bytes() == b"TIMELINE_SERVER_BASED"
+    assert (folder / "MARKERS0").read_text() == ("p=1/f.parquet.marker.CREATE\nx/y/.f-0_1.log.2_0-0-0.marker.APPEND\n")
+    of_hudi = "g.parquet.marker.MERGE\n../../out.parquet.marker.CREATE\n/etc/passwd.marker.CREATE\nh.parquet.mark"
+    (folder / "MARKERS12").write_text(of_hudi)
+    assert sorted(marked_files(storage, "1")) == ["g.parquet", "p=1/f.parquet", "x/y/.f-0_1.log.2_0-0-0"]
+    delete_markers(storage, "1")
+    assert not folder.exists()
+
+
+@pytest.mark.parametrize("reason", ["few", "a line break", "a remote storage", "another task", "a single marker"])
+def test_markers_are_files_of_their_own(tmp_path: Path, reason: str) -> None:
+    storage: Storage = LocalStorage(tmp_path)
+    if reason == "another task":
+        create_marker(storage, "1", "theirs.parquet")
+    markers = MarkerFile(RemoteStorage(storage) if reason == "a remote storage" else storage, "1")
+    if reason == "a single marker":
+        assert not markers.add("f.parquet")
+    markers.begin(15 if reason == "few" else 16, ["a\nb"] if reason == "a line break" else ["p"])
+    assert not markers.add("p/f.parquet")
+    markers.close()
+    assert not list(tmp_path.rglob("MARKERS*"))
 
 
 def test_a_marker_that_cannot_be_made_is_an_error(tmp_path: Path) -> None:

@@ -11,7 +11,8 @@ from hudiformat import CommitError, Table, WriteConflictError, open_storage, ope
 from hudiformat.naming.file_names import WriteToken
 from hudiformat.storage.local import LocalStorage
 from hudiformat.table.options.values import Operation
-from hudiformat.write.commit.files import create_marker, marked_instants, refuse_finished_write
+from hudiformat.write.commit.files import refuse_finished_write
+from hudiformat.write.commit.markers import create_marker, marked_instants
 from hudiformat.write.commit.rollback import rollback_requests
 from hudiformat.write.commit.transaction import begin_write
 from hudiformat.write.write import WriteTask
