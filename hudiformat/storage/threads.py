@@ -12,6 +12,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
+from functools import partial
 from types import TracebackType
 from typing import Any, TypeVar
 
@@ -32,6 +33,8 @@ _MOST_OPEN = 64
 _MANY = 32
 """So many files are synced with their file system, where that is possible: it waits for the disk once, not for each."""
 _AT_ONCE = 8
+_COMPUTED_AHEAD = 3
+"""Results that are computed before they are asked for; each may have the rows of a piece of a write."""
 _MOST_WAITING = 2
 """The number of calls that wait for the other thread; each keeps the rows of a batch in memory."""
 
@@ -219,6 +222,16 @@ class WorkThreads:
         except RuntimeError:  # the write has failed, and its threads stop
             return function
         return lambda: function() if future.cancel() else future.result()
+
+    def map(self, function: Callable[[Given], Result], given: Iterable[Given]) -> Iterator[Result]:
+        """Yield the result of *function* for each of *given*, in their order; a few are computed ahead."""
+        waiting: deque[Future[Result]] = deque()
+        for one in given:
+            waiting.append(self.submit(partial(function, one)))
+            if len(waiting) > _COMPUTED_AHEAD:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
 
     def stop(self) -> None:
         """Wait for the calls that were begun; the others are not made."""

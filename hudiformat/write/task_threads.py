@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future
 from functools import partial
@@ -25,11 +24,8 @@ _FEW_BYTES, _FILES_OF_FEW_BYTES = 1 << 20, 256
 """New files that have less than so many bytes together are as many: they are encoded together."""
 _ENTERED_TOGETHER = 16
 """Folders that one call makes partitions."""
-_COMPUTED_AHEAD = 3
-"""Results that are computed before they are asked for; each has the rows of a piece of a write."""
 
 T = TypeVar("T")
-Given = TypeVar("Given")
 _FileHandle = TypeVar("_FileHandle", CreateHandle, MergeHandle)
 _SmallFiles: TypeAlias = list[tuple[PartitionWriter, _FileHandle, Future[list[WriteStat]]]]
 """Partitions, handles of small files, and what is to get the statistics of each."""
@@ -57,16 +53,6 @@ class TaskThreads:
         self._small_merges: _SmallFiles[MergeHandle] = []
         self._together: list[Future[None]] = []
         self._logged: list[tuple[Handle, Future[list[WriteStat]]]] = []
-
-    def map(self, function: Callable[[Given], T], given: Iterable[Given]) -> Iterator[T]:
-        """Yield the result of *function* for each of *given*, in their order; a few are computed ahead."""
-        waiting: deque[Future[T]] = deque()
-        for one in given:
-            waiting.append(self.threads.submit(partial(function, one)))
-            if len(waiting) > _COMPUTED_AHEAD:
-                yield waiting.popleft().result()
-        while waiting:
-            yield waiting.popleft().result()
 
     def enter(self, partitions: Sequence[PartitionWriter]) -> None:
         """Make folders partitions by threads; a handle that needs one waits for it, and meets the same errors."""

@@ -306,7 +306,6 @@ class WriteTask:
         self._limits = limits
         self._token = token
         self._storage = open_storage(plan.root) if storage is None else storage
-        self.tagger = Tagger(self._storage, plan, cache=cache)
         self._keys = RowKeys.of(plan.config)
         self._partitions: dict[str, PartitionWriter] = {}
         self._stats: list[WriteStat] = []
@@ -315,6 +314,7 @@ class WriteTask:
         self._side_by_side = TaskThreads(
             threads=threads, is_far=not self._storage.capabilities.map, encoded_together=limits.encoded_together
         )
+        self.tagger = Tagger(self._storage, plan, cache=cache, threads=self._side_by_side.threads)
         self._complete_files = FileCloser(self._storage, sync=plan.options.sync)
         self._markers = None if plan.in_tasks else MarkerFile(self._storage, plan.instant)
 
@@ -360,7 +360,7 @@ class WriteTask:
         pieces = rows.batches(max(self._limits.batch_rows, len(rows) // self._limits.batches))
         if self.tagger.looks_up:  # what one piece reads, the next ones use
             return chain.from_iterable(map(locate, pieces))
-        return chain.from_iterable(self._side_by_side.map(lambda piece: [*locate(piece)], pieces))
+        return chain.from_iterable(self._side_by_side.threads.map(lambda piece: [*locate(piece)], pieces))
 
     def write_batch(self, batch: pa.RecordBatch) -> None:
         """Look up the keys of *batch*, and write its rows as :meth:`write` does.

@@ -30,7 +30,7 @@ from hudiformat.file_group.slices import BaseFile, FileSlice, KnownSlices, LogFi
 from hudiformat.naming.file_names import base_name, join_path
 from hudiformat.schema.meta_fields import RECORD_KEY
 from hudiformat.storage.protocol import FileInfo, Storage, TellsOneThing
-from hudiformat.storage.threads import FILE_GROUPS, for_each, side_by_side
+from hudiformat.storage.threads import FILE_GROUPS, NO_THREADS, WorkThreads, for_each, side_by_side
 from hudiformat.table.cache import TableCache
 from hudiformat.table.options.values import REPLACING, DuplicatePolicy, Operation
 from hudiformat.timeline.commit_metadata import WriteStat
@@ -55,6 +55,8 @@ _READ_ROWS = 1 << 18
 T = TypeVar("T")
 Result = TypeVar("Result")
 
+_FEW_PARTITIONS = 64
+"""The keys of so many partitions are looked up side by side."""
 _FEW_KEYS = 20_000
 """For so few keys in a batch, a slice is read without keeping its other keys: the next batch may never come."""
 
@@ -100,10 +102,21 @@ _INSERTS = (Operation.INSERT, Operation.BULK_INSERT, *REPLACING)
 
 
 class Tagger:
-    """Finds the file group of each row of a write, partition by partition; a partition is listed once."""
+    """Finds the file group of each row of a write, partition by partition; a partition is listed once.
 
-    def __init__(self, storage: Storage, plan: WritePlan, *, cache: TableCache | None = None) -> None:
+    *threads* look up the keys of several partitions side by side.
+    """
+
+    def __init__(
+        self,
+        storage: Storage,
+        plan: WritePlan,
+        *,
+        cache: TableCache | None = None,
+        threads: WorkThreads = NO_THREADS,
+    ) -> None:
         self._storage = storage
+        self._threads = threads
         self._plan = plan
         self._cache = cache
         if cache is not None:
@@ -154,10 +167,7 @@ class Tagger:
                 self.partition(path).list_files()
             return part, self.partition(path).locate_keys(part.keys) if self.looks_up else None
 
-        groups = _divide(rows, in_one=in_one)
-        in_turn = self._record_index is not None  # which all partitions share
-        located = map(locate, groups) if in_turn else side_by_side(self._storage, locate, groups, at_once=FILE_GROUPS)
-        for part, found in located:
+        for part, found in self._map(locate, _divide(rows, in_one=in_one), in_one=in_one):
             if found is None:
                 yield part
                 continue
@@ -173,6 +183,18 @@ class Tagger:
                 yield replace(
                     _at_locations(part, found, known), groups=found.file_ids, codes=found.codes[known], is_new=False
                 )
+
+    def _map(self, locate: Callable[[LocatedRows], T], parts: Iterator[LocatedRows], *, in_one: bool) -> Iterator[T]:
+        """Yield the result of *locate* for each of *parts*, in their order; *in_one* they are in memory anyway."""
+        if self._record_index is not None:  # which all partitions share
+            return map(locate, parts)
+        if not self._storage.capabilities.map:
+            return side_by_side(self._storage, locate, parts, at_once=FILE_GROUPS)
+        if not (in_one and self.looks_up and self._threads.exist):
+            return map(locate, parts)
+        every = [*parts]
+        # Those of very many partitions have small files, of which Python takes most of the time.
+        return self._threads.map(locate, every) if 1 < len(every) <= _FEW_PARTITIONS else map(locate, every)
 
     def locate_bucket(self, path: str, bucket: int, rows: pa.RecordBatch, keys: pa.Array) -> Iterator[LocatedRows]:
         """Yield rows of one partition whose bucket is known with the file group that they belong to.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hudiformat.schema.table_schema import RowKeys
+from hudiformat.storage.threads import WorkThreads
 from hudiformat.table.options.values import Operation
 from hudiformat.write.commit.plan import write_plan
 from hudiformat.write.index.known_keys import GroupKeys, KnownKeys
@@ -160,6 +162,32 @@ def test_the_rows_of_a_piece_are_copied_in_one_or_for_each_partition(tmp_path: P
     }
     assert all(one.rows.column(0).to_pylist() == one.keys.to_pylist() for one in found)
     assert len({one.rows.column(0).buffers()[2].address for one in found}) == (1 if in_one else 3)
+
+
+@pytest.mark.parametrize(("partitions", "in_one", "apart"), [(3, True, True), (1, True, False), (3, False, False)])
+def test_keys_of_several_partitions_are_looked_up_side_by_side(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, partitions: int, in_one: bool, apart: bool
+) -> None:
+    table = new_table(tmp_path, options={"hoodie.index.type": "SIMPLE"})
+    given = rows(*((f"k{number}", number, f"p{number % partitions}", 5) for number in range(9)))
+    table.insert(given)
+    state = table._context.state_with_schema()
+    keyed = KeyedRows.of(RowKeys.of(state.config), given.combine_chunks().to_batches()[0])
+    seen: set[int] = set()
+    look_up = PartitionIndex.locate_keys
+
+    def noting(index: PartitionIndex, keys: pa.Array) -> Locations:
+        seen.add(threading.get_ident())
+        return look_up(index, keys)
+
+    monkeypatch.setattr(PartitionIndex, "locate_keys", noting)
+    workers = WorkThreads(2)
+    tagger = Tagger(state.storage, write_plan(state, Operation.UPSERT, "20260101000000000"), threads=workers)
+    found = list(tagger.locate(keyed, in_one=in_one))
+    workers.stop()
+    assert [one.path for one in found] == [f"p{place}" for place in range(partitions)]
+    assert all(one.positions is not None and one.positions.tolist() == [*range(len(one))] for one in found)
+    assert (threading.get_ident() not in seen) is apart
 
 
 def test_a_write_that_does_not_fit_in_memory_copies_the_rows_of_each_partition(
