@@ -80,7 +80,7 @@ class AssembledGroups:
             SchemaError: *source* has another schema.
             DecodeError: the footer of *source* points out of the file.
         """
-        self.settle()
+        self.add_begun()
         before = self._copier.rows
         self._copier.append(source, [group], constants=constants)
         return self._copier.rows - before
@@ -91,7 +91,7 @@ class AssembledGroups:
 
         They are copied within *reading*, which converts errors.
         """
-        self.settle()
+        self.add_begun()
         self._kept, self._reading = kept, reading
         try:
             yield
@@ -101,7 +101,7 @@ class AssembledGroups:
     def write(self, group: pa.Table, size: int, *, ahead: bool = False) -> None:
         """Add the rows *group*, of *size* bytes, as a row group.
 
-        If *ahead*, and the last one is in the file, it is not until the next one or :meth:`settle`: another thread may
+        If *ahead*, and the last one is in the file, it is not until the next one or :meth:`add_begun`: another thread may
         encode it meanwhile.  The size of the file is the same without such a thread.
 
         Raises:
@@ -112,10 +112,10 @@ class AssembledGroups:
             self.ahead = group.num_rows, size
         else:
             chunks = self._chunks_of(group)
-            self.settle()
+            self.add_begun()
             self._append(group.num_rows, chunks)
 
-    def settle(self) -> None:
+    def add_begun(self) -> None:
         """Wait until all row groups so far are in the file."""
         if self._begun is not None:
             begun, self._begun, (rows, _), self.ahead = self._begun, None, self.ahead, (0, 0)

@@ -72,9 +72,9 @@ class ParquetBaseFileWriter(RowGroupWriter):
             self._file, self._stored_schema, new.compression, self._parquet_writer, threads=new.threads
         )
 
-    def _settle(self) -> None:
+    def _add_begun(self) -> None:
         if self._assembled is not None:
-            self._assembled.settle()
+            self._assembled.add_begun()
 
     @property
     def _ahead(self) -> tuple[int, int]:

@@ -71,7 +71,7 @@ class RowGroupWriter(ABC):
     def _write_group(self, group: pa.Table, size: int, *, ahead: bool) -> None:
         """Encode *group*, of *size* bytes in memory, as the next row group of the file.
 
-        If *ahead*, more rows are likely to come, and it may be encoded until :meth:`_settle`, as one of ``_ahead``.
+        If *ahead*, more rows are likely to come, and it may be encoded until :meth:`_add_begun`, as one of ``_ahead``.
         """
 
     @abstractmethod
@@ -99,7 +99,7 @@ class RowGroupWriter(ABC):
         """Write the rows that have been added and not written yet."""
         if self._unwritten:
             self._write_waiting(more=False)
-        self._settle()
+        self._add_begun()
 
     def _write_waiting(self, *, more: bool) -> None:
         rest, size = pa.concat_tables(self._unwritten), self.waiting_bytes
@@ -114,7 +114,7 @@ class RowGroupWriter(ABC):
             self._written_bytes += of_group
             size = rest.nbytes if rest.num_rows else 0
 
-    def _settle(self) -> None:  # noqa: B027 - a format may write each row group at once
+    def _add_begun(self) -> None:  # noqa: B027 - a format may write each row group at once
         """Wait until all row groups so far are in the file."""
 
     @property
