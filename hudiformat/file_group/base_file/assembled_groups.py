@@ -101,8 +101,8 @@ class AssembledGroups:
     def write(self, group: pa.Table, size: int, *, ahead: bool = False) -> None:
         """Add the rows *group*, of *size* bytes, as a row group.
 
-        If *ahead*, and the last one is in the file, it is not until the next one or :meth:`add_begun`: another thread may
-        encode it meanwhile.  The size of the file is the same without such a thread.
+        If *ahead*, and the last one is in the file, it is begun, and another thread may encode it: it is in the file
+        after the next one, or after :meth:`add_begun`.  The size of the file is the same without such a thread.
 
         Raises:
             DecodeError: a chunk that is kept points out of its file.
