@@ -270,7 +270,7 @@ def _shares(parts: Sequence[tuple[LocatedRows, int]]) -> Iterator[list[tuple[Loc
 
 _SMALL_FILE, _META_BYTES = 1024 * 1024, 256
 """Files of one row group and at most so many bytes are written together; a row has about so many of meta fields."""
-_FEW_BYTES, _LEAST_FILES = 4096, 8
+_FEW_BYTES, _LEAST_FILES = 6 * 1024, 8
 """Files of so few bytes of rows are encoded together, without compression, if they are as many: the first one takes as
 long as six that Arrow writes, the others a tenth."""
 _MOST_BYTES = 16 * 1024 * 1024
@@ -393,7 +393,7 @@ class CreateHandle:
 
 
 def _numbered(target: GroupTarget, number: int) -> GroupTarget:
-    """Return the target of the file with a *number*, which that of every new file id is 0 of."""
+    """Return the target of the file with a *number*: *target* is that of file 0, as is every new file id."""
     return target.of_group(f"{target.file_id.rpartition('-')[0]}-{number}") if number else target
 
 
@@ -444,7 +444,7 @@ def _close_together(handles: Sequence[CreateHandle]) -> Iterator[list[WriteStat]
     row_size = stored.nbytes / stored.num_rows
     ends = np.cumsum(counts).tolist()
     parts = [stored.slice(end - count, count) for end, count in zip(ends, counts, strict=True)]
-    encoded = _encode_few_rows(handles[0].target, stored, parts, known)
+    encoded = _encode_few_rows(handles, stored, parts, known)
     for handle, part, own, data in zip(handles, parts, known, encoded, strict=True):
         if data is not None:
             yield [_write_encoded(handle.target, data, part.num_rows)]
@@ -453,11 +453,17 @@ def _close_together(handles: Sequence[CreateHandle]) -> Iterator[list[WriteStat]
 
 
 def _encode_few_rows(
-    target: GroupTarget, stored: pa.RecordBatch, parts: Sequence[pa.RecordBatch], known: Sequence[FileKeys]
+    handles: Sequence[CreateHandle],
+    stored: pa.RecordBatch,
+    parts: Sequence[pa.RecordBatch],
+    known: Sequence[FileKeys],
 ) -> list[pa.Buffer | None]:
-    """Return files of those *parts* of the rows *stored* that have few, and None for others."""
-    row_size = stored.nbytes / stored.num_rows
-    few = [number for number, part in enumerate(parts) if part.num_rows * row_size <= _FEW_BYTES]
+    """Return files of those *handles* that have few bytes, and None for others.
+
+    *parts* of the rows *stored* are theirs, and *known* are their keys.
+    """
+    target = handles[0].target
+    few = [number for number, handle in enumerate(handles) if handle.size_with_meta <= _FEW_BYTES]
     encoded: list[pa.Buffer | None] = [None] * len(parts)
     if len(few) < _LEAST_FILES or not target.keeps_files_alone:
         return encoded

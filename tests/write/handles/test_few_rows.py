@@ -107,6 +107,12 @@ def test_files_of_few_rows_are_encoded_beside_those_of_many(tmp_path: Path, toge
     assert table.count() == 107
 
 
+def test_a_long_text_among_many_short_ones_is_compressed(tmp_path: Path, together: list[list[int]]) -> None:
+    table_of(tmp_path).insert(rows([1] * 40, t=["x" * 100_000, *["y"] * 39]))
+    assert together == [[1] * 39]
+    assert sum((tmp_path / name).stat().st_size > 50_000 for name in data_files(tmp_path)) == 0
+
+
 def test_few_files_are_left_to_arrow(tmp_path: Path, together: list[list[int]]) -> None:
     table_of(tmp_path).insert(rows([2] * 7))
     assert together == []
