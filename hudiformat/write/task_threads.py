@@ -21,9 +21,9 @@ ENCODED_TOGETHER = 256
 _SMALL_FILES_TOGETHER, _FAR_FILES_TOGETHER = 64, 4
 """Base files of few rows that are written together, by one thread: fewer if a storage has to be waited for."""
 _FEW_BYTES, _FILES_OF_FEW_BYTES = 1 << 20, 256
-"""New files that have less than so many bytes together are as many: they are encoded together."""
+"""So many new files are written together, as long as they have less than so many bytes."""
 _ENTERED_TOGETHER = 16
-"""Folders that one call makes partitions."""
+"""Folders that one call makes partitions, if the storage need not be waited for."""
 
 T = TypeVar("T")
 _FileHandle = TypeVar("_FileHandle", CreateHandle, MergeHandle)
@@ -57,8 +57,9 @@ class TaskThreads:
     def enter(self, partitions: Sequence[PartitionWriter]) -> None:
         """Make folders partitions by threads; a handle that needs one waits for it, and meets the same errors."""
         if self.threads.exist:
-            for start in range(0, len(partitions), _ENTERED_TOGETHER):
-                self.threads.submit(partial(_enter, partitions[start : start + _ENTERED_TOGETHER]))
+            together = 1 if self._is_far else _ENTERED_TOGETHER
+            for start in range(0, len(partitions), together):
+                self.threads.submit(partial(_enter, partitions[start : start + together]))
 
     def close(self, partition: PartitionWriter) -> None:
         """Close the handles of *partition*, which have all of their rows, now or before :meth:`finish` returns."""
