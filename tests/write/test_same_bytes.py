@@ -27,6 +27,7 @@ from hudiformat.storage.local import LocalStorage
 from hudiformat.table.options.keys import TABLE_KEYS
 from hudiformat.table.options.values import IndexType
 from hudiformat.timeline.table_config import TableType
+from hudiformat.write.handles import base_files
 from hudiformat.write.write import TaskLimits, write_rows
 from tests.effort import sample
 from tests.tables import FLAGGED, Clock, tree
@@ -134,6 +135,11 @@ def digest(name: str, folder: Path) -> str:
             data = _SAVED.sub(b"", data)  # noqa: PLW2901 - the moment, by the machine's clock
         content.update(f"{path} {len(data)} ".encode() + hashlib.sha256(data).digest())
     return content.hexdigest()
+
+
+@pytest.fixture(autouse=True)
+def _few_files_are_left_to_arrow(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(base_files, "_LEAST_FILES", 8)
 
 
 @pytest.fixture(autouse=True)
