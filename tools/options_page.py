@@ -32,7 +32,8 @@ OWN = {
 }
 """hudiformat's own keys among those of a table, and what each means."""
 OTHER_DEFAULTS = {
-    "hoodie.parquet.compression.codec": "; without it `zstd`, which Hudi reads too, in a quarter of the time"
+    "hoodie.parquet.compression.codec": "; without it `zstd`, which Hudi reads too, in a "
+    "quarter of the time; many files of few rows are not compressed"
 }
 """What is said of keys whose default is not Hudi's."""
 _HEAD = """# Options
