@@ -1,6 +1,14 @@
-"""A copy-on-write table in partitions, as tests of base files make it and as Hudi writes it."""
+"""A table in partitions, as tests of base files make it and as Hudi writes it."""
+
+from __future__ import annotations
+
+from pathlib import Path
 
 import pyarrow as pa
+
+import hudiformat as hf
+from tests.conformance.hudi import RealHudi
+from tests.rows import assert_same_rows
 
 SCHEMA = pa.schema([("id", pa.string()), ("ts", pa.int64()), ("p", pa.string()), ("x", pa.float64())])
 KEY = ("_hoodie_partition_path", "_hoodie_record_key")
@@ -14,6 +22,27 @@ HUDI = {
     "hoodie.metadata.enable": "false",
 }
 """What Hudi's writer is told."""
+
+
+def table_of(path: Path, *, kind: str = "COPY_ON_WRITE", version: int = 9, schema: pa.Schema = SCHEMA) -> hf.Table:
+    """Make the table, without rows."""
+    return hf.create_table(
+        path,
+        name="t",
+        schema=schema,
+        record_key=["id"],
+        ordering=["ts"],
+        partition_by=["p"],
+        table_type=kind,
+        version=version,
+    )
+
+
+def same(hudi: RealHudi, path: Path) -> pa.Table:
+    """Return the rows, which are those that Hudi reads."""
+    found = hf.open_table(path).snapshot()
+    assert_same_rows(hudi.read(path), found, key=KEY)
+    return found
 
 
 def rows(ids: range, ts: int, *, partitions: int) -> pa.Table:

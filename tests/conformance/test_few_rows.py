@@ -10,11 +10,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-import hudiformat as hf
 from hudiformat.write.handles import base_files
 from tests.conformance.hudi import RealHudi
-from tests.conformance.partitioned import HUDI, KEY
-from tests.rows import assert_same_rows
+from tests.conformance.partitioned import HUDI, same, table_of
 
 pytestmark = pytest.mark.hudi
 
@@ -82,34 +80,19 @@ def test_hudi_reads_prunes_and_goes_on(
 ) -> None:
     monkeypatch.setattr(base_files, "_LEAST_FILES", 8)
     path = tmp_path / "t"
-    table = hf.create_table(
-        path,
-        name="t",
-        schema=SCHEMA,
-        record_key=["id"],
-        ordering=["ts"],
-        partition_by=["p"],
-        table_type=kind,
-        version=version,
-    )
-
-    def same() -> pa.Table:
-        found = hf.open_table(path).snapshot()
-        assert_same_rows(hudi.read(path), found, key=KEY)
-        return found
-
+    table = table_of(path, kind=kind, version=version, schema=SCHEMA)
     table.insert(rows(range(100), 1))
     files = [pq.read_metadata(path / name) for name in table.files()]
     assert [(file.created_by, file.num_rows) for file in files] == [("hudiformat version 1", 10)] * 10
-    same()
+    same(hudi, path)
     given = rows(range(100), 1)
     for condition in CONDITIONS:
         expected = duckdb.from_arrow(given).filter(condition).count("*").fetchall()
         query = f"spark.read.format('hudi').load({str(path)!r}).where({condition!r}).count()"
         assert hudi.eval_(f"result = {query}") == expected[0][0], condition
     hudi.write(rows(range(95, 130), 2), path, HUDI | {"hoodie.datasource.write.table.type": kind})
-    assert same()["ts"].to_pylist().count(2) == 35
+    assert same(hudi, path)["ts"].to_pylist().count(2) == 35
     table.upsert(rows(range(0, 130, 3), 3))
     table.delete(rows(range(20), 4))
-    assert same().num_rows == 110
+    assert same(hudi, path).num_rows == 110
     assert table.verify() == []

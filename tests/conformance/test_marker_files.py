@@ -7,7 +7,6 @@ import sys
 from functools import partial
 from pathlib import Path
 
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -16,9 +15,8 @@ from hudiformat.naming.file_names import parse_data_file
 from hudiformat.write.commit.markers import marked_files
 from tests.conformance import partitioned
 from tests.conformance.hudi import RealHudi, RealHudiError
-from tests.conformance.partitioned import HUDI, KEY, SCHEMA
+from tests.conformance.partitioned import HUDI, same, table_of
 from tests.conformance.test_registered_files import NEVER_VALID
-from tests.rows import assert_same_rows
 from tests.tables import data_files
 
 pytestmark = pytest.mark.hudi
@@ -35,26 +33,11 @@ hf.open_table(sys.argv[1]).upsert(pq.read_table(sys.argv[2]))
 """
 
 
-def same(hudi: RealHudi, path: Path) -> pa.Table:
-    found = hf.open_table(path).snapshot()
-    assert_same_rows(hudi.read(path), found, key=KEY)
-    return found
-
-
 @pytest.mark.parametrize("version", [6, 9])
 @pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
 def test_hudi_rolls_a_dead_write_back(hudi: RealHudi, tmp_path: Path, kind: str, version: int) -> None:
     path = tmp_path / "t"
-    table = hf.create_table(
-        path,
-        name="t",
-        schema=SCHEMA,
-        record_key=["id"],
-        ordering=["ts"],
-        partition_by=["p"],
-        table_type=kind,
-        version=version,
-    )
+    table = table_of(path, kind=kind, version=version)
     table.insert(rows(range(100), 1))
     before = {*data_files(path)}
     pq.write_table(rows(range(50, 150), 2), tmp_path / "rows.parquet")

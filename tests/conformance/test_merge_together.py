@@ -8,12 +8,10 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-import hudiformat as hf
 from hudiformat.write.handles import base_files, merge
 from tests.conformance import partitioned
 from tests.conformance.hudi import RealHudi
-from tests.conformance.partitioned import HUDI, KEY, SCHEMA
-from tests.rows import assert_same_rows
+from tests.conformance.partitioned import HUDI, same, table_of
 
 pytestmark = pytest.mark.hudi
 
@@ -25,31 +23,16 @@ def test_hudi_reads_and_goes_on(hudi: RealHudi, tmp_path: Path, monkeypatch: pyt
     monkeypatch.setattr(merge, "_SMALL_FILE", 1 << 18)
     monkeypatch.setattr(base_files, "_SMALL_FILE", 1 << 20)
     path = tmp_path / "t"
-    table = hf.create_table(
-        path,
-        name="t",
-        schema=SCHEMA,
-        record_key=["id"],
-        ordering=["ts"],
-        partition_by=["p"],
-        table_type="COPY_ON_WRITE",
-        version=version,
-    )
-
-    def same() -> pa.Table:
-        found = hf.open_table(path).snapshot()
-        assert_same_rows(hudi.read(path), found, key=KEY)
-        return found
-
+    table = table_of(path, version=version)
     table.insert(rows(range(1000), 2))
-    same()
+    same(hudi, path)
     table.upsert(pa.concat_tables([rows(range(0, 1100, 3), 3), rows(range(1, 40, 3), 1)]))
-    assert same()["ts"].to_pylist().count(1) == 0
+    assert same(hudi, path)["ts"].to_pylist().count(1) == 0
     table.delete(rows(range(70), 4))
-    assert same().num_rows == 1000 + 33 - 70
+    assert same(hudi, path).num_rows == 1000 + 33 - 70
     hudi.write(rows(range(990, 1030), 5), path, HUDI)
-    before = same().num_rows
+    before = same(hudi, path).num_rows
     table.upsert(rows(range(900, 1030), 6))
-    found = same()
+    found = same(hudi, path)
     assert found.num_rows == before
     assert found["ts"].to_pylist().count(6) == 130
