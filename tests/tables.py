@@ -125,6 +125,15 @@ def data_files(root: Path) -> list[str]:
     return [path for path in tree(root) if not path.startswith(".hoodie") and not path.endswith(("/", "_metadata"))]
 
 
+def base_files_of(root: Path) -> dict[str, tuple[pa.Table, dict[bytes, bytes]]]:
+    """The rows of each Parquet base file, and the texts of its footer."""
+    found = {}
+    for name in data_files(root):
+        footer = pq.read_metadata(root / name)
+        found[name] = (pq.read_table(root / name, partitioning=None), dict(footer.metadata or {}))
+    return found
+
+
 def multiset(table: pa.Table) -> Counter[str]:
     """The rows of *table*, whatever the order of rows, columns and struct fields."""
     names = sorted(table.column_names)

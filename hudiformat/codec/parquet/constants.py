@@ -11,6 +11,7 @@ from hudiformat.codec.parquet.source import (
     Chunk,
     ChunkField,
     ColumnField,
+    ElementField,
     FileField,
     ParquetSource,
     column_name,
@@ -24,7 +25,6 @@ from hudiformat.codec.protobuf import encode_varint
 from hudiformat.errors import SchemaError
 
 _REQUIRED, _OPTIONAL, _BYTES = 0, 1, 6
-_TYPE, _REPETITION, _NAME, _CHILDREN = 1, 3, 4, 5
 CODECS: Mapping[str, int] = {"none": 0, "snappy": 1, "gzip": 2, "brotli": 4, "zstd": 6, "lz4": 7}
 """The codecs that Arrow writes, by the names that it has for them in Parquet: their numbers there."""
 _ARROW_NAMES = {number: "lz4_raw" if name == "lz4" else name for name, number in CODECS.items()}
@@ -47,8 +47,12 @@ def constant_chunk(source: ParquetSource, name: str, value: str, rows: int, *, c
         SchemaError: the column is not a top-level one of texts.
     """
     element = _element_of(source, name)
-    repetition = number_field(element, _REPETITION)
-    if _CHILDREN in element or number_field(element, _TYPE) != _BYTES or repetition not in (_REQUIRED, _OPTIONAL):
+    repetition = number_field(element, ElementField.REPETITION)
+    if (
+        ElementField.CHILDREN in element
+        or number_field(element, ElementField.TYPE) != _BYTES
+        or repetition not in (_REQUIRED, _OPTIONAL)
+    ):
         raise SchemaError(f"{source.path}: expected a column {name} of texts, to give it one value", column=name)
     codec = codec if codec in _ARROW_NAMES else CODECS["none"]
     text, run = value.encode(), encode_varint(rows << 1)
@@ -94,7 +98,7 @@ def same_chunk(chunk: Chunk, name: str, *, schema: ParquetSource) -> Chunk | Non
     """
     column = struct_field(chunk.struct, ChunkField.METADATA)
     own, other = (
-        {number: field for number, field in _element_of(schema, one).items() if number != _NAME}
+        {number: field for number, field in _element_of(schema, one).items() if number != ElementField.NAME}
         for one in (column_name(chunk.struct), name)
     )
     if own != other:
@@ -105,7 +109,7 @@ def same_chunk(chunk: Chunk, name: str, *, schema: ParquetSource) -> Chunk | Non
 
 def _element_of(source: ParquetSource, name: str) -> Struct:
     """Return the element of the schema that is the top-level column *name*; empty if there is none."""
-    return next((one for one in _top_level_columns(source) if text_field(one, _NAME) == name.encode()), {})
+    return next((one for one in _top_level_columns(source) if text_field(one, ElementField.NAME) == name.encode()), {})
 
 
 def _top_level_columns(source: ParquetSource) -> Iterator[Struct]:
@@ -117,7 +121,7 @@ def _top_level_columns(source: ParquetSource) -> Iterator[Struct]:
     for element in struct_list_field(source.footer, FileField.SCHEMA)[1:]:
         if not inside:
             yield element
-        inside = max(inside - 1, 0) + number_field(element, _CHILDREN)
+        inside = max(inside - 1, 0) + number_field(element, ElementField.CHILDREN)
 
 
 def _page(kind: int, content: bytes, codec: int, header: Struct) -> tuple[bytes, int]:

@@ -21,6 +21,7 @@ from hudiformat.codec.parquet.constants import constant_chunk
 from hudiformat.codec.parquet.dates import CALENDAR_KEYS, is_legacy
 from hudiformat.codec.parquet.source import (
     MAGIC,
+    OWN_WRITER,
     PAGE_OFFSET_FIELDS,
     Chunk,
     ChunkField,
@@ -43,7 +44,6 @@ _PIECE = 4 << 20
 _BLOOM_HEADER = 64
 """The header of a bloom filter, of about 15 bytes, is within this many bytes."""
 _ORDINALS = 1 << 15
-_WRITER = b"hudiformat version 1"
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,7 +242,7 @@ class RowGroupCopier:
             pairs = tuple({1: Field(Kind.BINARY, key), 2: Field(Kind.BINARY, value)} for key, value in metadata.items())
             changes[FileField.METADATA] = (Kind.LIST, Items(Kind.STRUCT, pairs))
         if len(self._writers) > 1:
-            changes[FileField.CREATED_BY] = (Kind.BINARY, _WRITER)
+            changes[FileField.CREATED_BY] = (Kind.BINARY, OWN_WRITER)
         return _with_fields(first.footer, changes)
 
 

@@ -14,6 +14,8 @@ from hudiformat.codec.parquet.thrift import Items, Kind, Struct, decode_struct
 from hudiformat.errors import DecodeError, UnsupportedFeatureError
 
 MAGIC = b"PAR1"
+OWN_WRITER = b"hudiformat version 1"
+"""What ``created_by`` says of files whose footers are made here."""
 _ENCRYPTED = b"PARE"
 _TAIL = 1 << 16
 # parquet-cpp before 1.3.0 does not count the header of the dictionary page (PARQUET-816).  parquet-mr before 1.10.0 has
@@ -28,6 +30,12 @@ class FileField:
 
     SCHEMA, ROWS, ROW_GROUPS, METADATA, CREATED_BY, COLUMN_ORDERS = 2, 3, 4, 5, 6, 7
     ENCRYPTION = 8
+
+
+class ElementField:
+    """The fields of SchemaElement that are used here."""
+
+    TYPE, REPETITION, NAME, CHILDREN = 1, 3, 4, 5
 
 
 class GroupField:

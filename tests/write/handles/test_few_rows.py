@@ -20,7 +20,7 @@ from hudiformat.file_group.base_file.parquet_writer import encode_few_rows
 from hudiformat.storage.local import LocalOutputFile
 from hudiformat.write.handles import base_files
 from tests.effort import examples
-from tests.tables import Clock, data_files
+from tests.tables import Clock, base_files_of, data_files
 
 SCHEMA = pa.schema(
     [("k", pa.string()), ("ts", pa.int64()), ("p", pa.string()), ("x", pa.float64()), ("t", pa.string())]
@@ -66,14 +66,6 @@ def table_of(path: Path, schema: pa.Schema = SCHEMA, options: dict[str, str] | N
     return hf.open_table(path, options=kept, clock=Clock())
 
 
-def contents(root: Path) -> dict[str, tuple[pa.Table, dict[bytes, bytes]]]:
-    """The rows of each base file, and the texts of its footer."""
-    return {
-        name: (pq.read_table(root / name, partitioning=None), dict(pq.read_metadata(root / name).metadata or {}))
-        for name in data_files(root)
-    }
-
-
 @given(
     counts=st.lists(st.integers(1, 60), min_size=1, max_size=12),
     nulls=st.integers(1, 5),
@@ -93,7 +85,7 @@ def test_they_have_the_rows_and_footers_of_files_that_are_written_one_by_one(
             patch.setattr(base_files, "_LEAST_FILES", least)
             table = table_of(folder / name)
             stats = table.insert(given).stats
-            found.append((contents(folder / name), [(one.path, one.num_writes, one.num_inserts) for one in stats]))
+            found.append((base_files_of(folder / name), [(one.path, one.num_writes, one.num_inserts) for one in stats]))
             assert not table.verify()
     assert found[0] == found[1]
 

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -17,7 +16,7 @@ from hudiformat.file_group.base_file import read
 from hudiformat.write.handles import merge, merge_together
 from hudiformat.write.handles.merge import MergeHandle
 from tests.effort import examples
-from tests.tables import Clock, data_files
+from tests.tables import Clock, base_files_of, data_files
 
 SCHEMA = pa.schema(
     [
@@ -79,15 +78,6 @@ def table_of(path: Path) -> hf.Table:
     table = hf.open_table(path, options=options, clock=Clock())
     table.insert(rows(range(40), 5))
     return table
-
-
-def contents(root: Path) -> dict[str, tuple[pa.Table, dict[bytes, bytes]]]:
-    """The rows of each base file, and the texts of its footer."""
-    found = {}
-    for name in data_files(root):
-        footer = pq.read_metadata(root / name)
-        found[name] = (pq.read_table(root / name), dict(footer.metadata or {}))
-    return found
 
 
 def test_each_file_gets_its_own_changes(tmp_path: Path, together: list[int]) -> None:
@@ -227,6 +217,6 @@ def test_files_that_are_merged_together_are_those_that_are_merged_one_by_one(
                         for one in commit.stats
                     ]
                 )
-            found.append((contents(folder / name), stats))
+            found.append((base_files_of(folder / name), stats))
             assert not table.verify()
     assert found[0] == found[1]
