@@ -15,6 +15,7 @@ from hudiformat.metadata_table.kinds.files import FILES
 from hudiformat.services.cleaning import plan_clean
 from hudiformat.services.clustering_plan import plan_clustering, resizes_buckets
 from hudiformat.services.execution import is_running
+from hudiformat.services.indexing import unbuilt_indexes
 from hudiformat.services.metadata_services import may_serve_metadata_table
 from hudiformat.table.options.values import IndexType
 from hudiformat.table.state import TableContext, TableState
@@ -130,6 +131,8 @@ def _metadata(state: TableState) -> Decision:
         if state.options.metadata_enable:
             return Decision(True, "hoodie.metadata.enable=true, and the table has no metadata table")
         return Decision(False, "the table has no metadata table")
+    if state.options.metadata_enable and (unbuilt := unbuilt_indexes(state)):
+        return Decision(True, f"nobody has built {', '.join(unbuilt)}, which were to follow other indexes")
     if may_serve_metadata_table(state):
         return Decision(True, "the metadata table has enough commits to be compacted, cleaned or archived")
     return Decision(False, "the metadata table has too few new commits to be compacted, cleaned or archived")

@@ -8,10 +8,12 @@ Source: ScheduleIndexActionExecutor, RunIndexActionExecutor, Hudi 1.2.0; spec/me
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import datetime, timezone
+from types import MappingProxyType
 
 from hudiformat.codec.statistics import kind_of
 from hudiformat.errors import HudiFormatError, OptionError, SchemaError, UnsupportedFeatureError, unknown_column_error
@@ -40,7 +42,7 @@ from hudiformat.write.metadata.indexes import MAINTAINED, indexed_columns
 from hudiformat.write.metadata.indexing import BUILD_LIMITS, BuildLimits, IndexBuild
 from hudiformat.write.metadata.preparing import refuse_pending_services
 from hudiformat.write.metadata.setting_up import chosen_partitions, has_partition_stats, refuse_partitioned_index
-from hudiformat.write.metadata.unfinished import BUILDER, finish_indexings
+from hudiformat.write.metadata.unfinished import BUILDER, FOLLOWING_KEY, finish_indexings
 
 Progress = Callable[[str, int, int], None]
 """A function that takes the name of an index, the bytes of the files that have been read, and the bytes of all."""
@@ -67,6 +69,19 @@ def create_index(
         UnsupportedFeatureError: the table cannot be written.
         LockError: another writer keeps the table's lock.
     """
+    return _create(context, name, columns, progress=progress, limits=limits)
+
+
+def _create(
+    context: TableContext,
+    name: str,
+    columns: Sequence[str],
+    *,
+    progress: Progress | None = None,
+    limits: BuildLimits = BUILD_LIMITS,
+    following: Mapping[str, Sequence[str]] = MappingProxyType({}),
+) -> ServiceResult[Instant]:
+    """Do what :func:`create_index` does; *following* are the indexes, with their columns, that are built after it."""
     indexing = _indexing(context, name, columns)
     refuse_unwritable(seen := context.state())
     refuse_to_index_registered(seen)
@@ -80,7 +95,7 @@ def create_index(
         if RECORD_INDEX in missing:
             _refuse_bootstrapped_rows(current)
         for one in missing:
-            built += [_build(IndexBuild(current, one, indexing, limits), progress)]
+            built += [_build(IndexBuild(current, one, indexing, limits), progress, following)]
             current = current.context.state()
     return ServiceResult("index", f"{', '.join(missing)} built" if missing else "", tuple(built))
 
@@ -151,11 +166,40 @@ def _with_dependents(state: TableState, name: str, *, all_of_them: bool) -> list
 def build_metadata_table(state: TableState) -> None:
     """Build the metadata table of a table that has none, with the indexes that the options ask for.
 
-    Indexes that this process has dropped, because they were in an unknown state, are built as well.
+    Indexes that this process has dropped, because they were in an unknown state, are built as well.  If a process was
+    interrupted between two indexes, those that it had not built yet are built.
     """
+    if FILES in state.config.metadata_partitions:
+        rebuild_indexes(state.context, unbuilt_indexes(state))
+        return
     wanted = {*chosen_partitions(state.config, state.options), *state.context.parsed.dropped_indexes}
     rebuild_indexes(state.context, dict.fromkeys(wanted, ()))
     state.context.parsed.dropped_indexes = ()
+
+
+def lacks_indexes(state: TableState) -> bool:
+    """Return whether the table has no metadata table, or one of which not all is built.
+
+    Raises:
+        CorruptTableError, StorageError: an indexing on the timeline cannot be read.
+    """
+    return FILES not in state.config.metadata_partitions or bool(unbuilt_indexes(state))
+
+
+def unbuilt_indexes(state: TableState) -> dict[str, Sequence[str]]:
+    """Return the indexes, with their columns, that the newest indexing was to be followed by and that were not built.
+
+    Raises:
+        CorruptTableError, StorageError: that indexing cannot be read.
+    """
+    done = next((one for one in reversed(state.timeline.completed) if one.action is Action.INDEXING), None)
+    content = None if done is None else state.content(done)
+    if not isinstance(content, IndexCommitMetadata):
+        return {}
+    following: dict[str, Sequence[str]] = {}
+    for info in content.index_partition_infos or ():
+        following |= json.loads((info.extra_metadata or {}).get(FOLLOWING_KEY, "{}"))
+    return {name: columns for name, columns in following.items() if name not in state.config.metadata_partitions}
 
 
 def indexes_with_columns(state: TableState) -> dict[str, tuple[str, ...]]:
@@ -179,13 +223,16 @@ def rebuild_indexes(context: TableContext, indexes: Mapping[str, Sequence[str]])
         UnsupportedFeatureError, LockError: as for :func:`create_index`.
     """
     built: list[Instant] = []
-    for name in (one for one in MAINTAINED if one in indexes):
+    left = {name: indexes[name] for name in MAINTAINED if name in indexes}
+    while left:
+        name = next(iter(left))
+        del left[name]
         state = context.state()
         if name == PARTITION_STATS and not has_partition_stats(state.config):
             continue
         has_columns = state.config.version >= VERSION_WITH_COMPLETION_TIMES
         columns = has_columns and [one for one in indexes[name] if name == COLUMN_STATS and _is_indexable(state, one)]
-        built += create_index(context, name, columns=columns or ())
+        built += _create(context, name, columns or (), following=left)
     return built
 
 
@@ -265,14 +312,17 @@ def _missing_partitions(state: TableState, name: str) -> list[str]:
     return [one for one in MAINTAINED if one in needed and one not in state.config.metadata_partitions]
 
 
-def _build(build: IndexBuild, progress: Progress | None) -> Instant:
-    """Build an index under the table's lock, and then add it to the properties."""
+def _build(build: IndexBuild, progress: Progress | None, following: Mapping[str, Sequence[str]]) -> Instant:
+    """Build an index under the table's lock, and then add it to the properties.
+
+    *following* are on the timeline with it: if this process is interrupted before it has built them, the next one does.
+    """
     state, name = build.state, build.name
     writes = state.timeline.completed_writes
     info = IndexPartitionInfo(
         metadata_partition_path=name,
         index_upto_instant=writes[-1].time if writes else _BEFORE_ALL,
-        extra_metadata=BUILDER,
+        extra_metadata={**BUILDER, FOLLOWING_KEY: json.dumps(following)} if following else BUILDER,
     )
     pending = announce(state, Action.INDEXING, IndexPlan(index_partition_infos=(info,)))
     with _undo_on_failure(state):

@@ -14,7 +14,7 @@ from hudiformat.services.cleaning import clean
 from hudiformat.services.clustering import cluster, schedule_clustering
 from hudiformat.services.compaction import compact
 from hudiformat.services.deciding import archive_table, compaction_by_count, since_clustering
-from hudiformat.services.indexing import build_metadata_table
+from hudiformat.services.indexing import build_metadata_table, lacks_indexes
 from hudiformat.services.metadata_services import serve_metadata_table
 from hudiformat.table.state import TableContext, TableState
 from hudiformat.table.support import refuse_unwritable
@@ -75,7 +75,7 @@ def _serve(state: TableState) -> None:
     may_clean = is_clean_pending or options.may_clean(len(state.timeline.completed_writes))
     if options.clean_automatic and may_clean and clean(context, state):
         state = context.state()
-    if FILES not in state.config.metadata_partitions and state.options.metadata_enable:
+    if state.options.metadata_enable and lacks_indexes(state):
         build_metadata_table(state)
     if options.archive_automatic and len(state.timeline.completed_writes) > options.archive_max_commits:
         archive_table(context)

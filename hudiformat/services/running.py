@@ -13,13 +13,12 @@ from dataclasses import replace
 
 from hudiformat.errors import HudiFormatError, LockError, OptionError
 from hudiformat.file_group.slices import build_slices, latest_slices
-from hudiformat.metadata_table.kinds.files import FILES
 from hudiformat.naming.file_names import parse_data_file
 from hudiformat.services.cleaning import clean
 from hudiformat.services.clustering import cluster
 from hudiformat.services.compaction import compact
 from hudiformat.services.deciding import Decision, Service, archive_table, decide
-from hudiformat.services.indexing import build_metadata_table
+from hudiformat.services.indexing import build_metadata_table, lacks_indexes
 from hudiformat.services.log_compaction import log_compact
 from hudiformat.services.metadata_services import serve_metadata_table
 from hudiformat.services.service_result import MaintenanceReport, ServiceReport, ServiceResult, TableSize
@@ -144,7 +143,7 @@ def _roll_back(state: TableState, _decision: Decision) -> ServiceResult[Instant]
 
 
 def _serve_metadata(state: TableState, _decision: Decision) -> ServiceResult[Instant]:
-    if FILES not in state.config.metadata_partitions:
+    if state.options.metadata_enable and lacks_indexes(state):
         build_metadata_table(state)
         return ServiceResult(Service.METADATA.value, "the metadata table was built")
     return ServiceResult(Service.METADATA.value, "served" if serve_metadata_table(state) else "")

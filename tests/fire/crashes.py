@@ -18,7 +18,7 @@ from tempfile import TemporaryDirectory
 from types import MappingProxyType
 from typing import TypeVar
 
-from hudiformat import HudiFormatError, StorageError, Table, open_table
+from hudiformat import CorruptTableError, HudiFormatError, StorageError, Table, open_table
 from hudiformat.timeline.timeline import Action
 from tests.faults import READS, FaultyStorage
 from tests.fire.memory import MemoryStorage, in_time_of
@@ -195,12 +195,17 @@ def _disturb(case: Case, storage: MemoryStorage, before: Rows, after: Rows) -> N
     error: HudiFormatError | None = None
     died = False
     try:
-        run(writer(storage, case.kind, case.operation, Moments(storage, dict(case.strikes))), case.operation)
+        with warnings.catch_warnings(record=True) as warned:
+            warnings.simplefilter("always")
+            run(writer(storage, case.kind, case.operation, Moments(storage, dict(case.strikes))), case.operation)
     except HudiFormatError as raised:
         assert {*PASSING, How.GOES_DOWN} & set(hows), "a dead process reports an error"
         error = raised
     except Died:
         died = True
+    said = [str(error), *(str(one.message) for one in warned)]
+    damage = isinstance(error, CorruptTableError) or any("is dropped" in one for one in said)
+    assert not damage, f"a sound table is called damaged: {said}"
     if How.POWER_CUT in hows:
         storage.lose_unsynced()
     storage.tears = False

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import shutil
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
@@ -22,7 +23,7 @@ from hudiformat import (
     open_table,
 )
 from hudiformat.metadata_table.definitions import IndexDefinition, load_definitions
-from hudiformat.services.indexing import create_index
+from hudiformat.services.indexing import create_index, rebuild_indexes
 from hudiformat.table.options.values import Operation
 from hudiformat.timeline.contents import read_content
 from hudiformat.timeline.plans import IndexCommitMetadata
@@ -362,6 +363,35 @@ def test_a_metadata_table_that_is_dropped_is_built_again(tmp_path: Path) -> None
         table.upsert(rows(("a", 5, "x", 7)))
     assert "record_index" in open_table(tmp_path / "t").config.metadata_partitions
     check(tmp_path / "t")
+
+
+@pytest.mark.parametrize("builder", ["a write", "maintain"])
+@pytest.mark.parametrize("version", [6, 9])
+def test_indexes_that_were_to_follow_are_built_by_the_next_process(tmp_path: Path, version: int, builder: str) -> None:
+    grown(tmp_path / "t", version)
+    wanted = {"files": [], "column_stats": ["v"], "bloom_filters": [], "record_index": []}
+    seen: set[tuple[str, ...]] = set()
+    for moment in itertools.count(1, every(13)):
+        path = Path(shutil.copytree(tmp_path / "t", tmp_path / "copy"))
+        context = open_table(path, options=ENABLED)._context
+        dying = replace(context, storage=FaultyStorage(context.storage, Dying(moment, after=False)))
+        with suppress(StorageError):
+            rebuild_indexes(dying, wanted)
+        built = open_table(path).config.metadata_partitions
+        is_complete, has_begun = set(built) == set(wanted), bool(built)
+        if has_begun:
+            seen.add(built)
+            table = open_table(path, options=ENABLED)
+            _ = table.upsert(rows(("a", 7, "x", 7))) if builder == "a write" else table.maintain(only=["metadata"])
+            now = open_table(path)
+            assert set(now.config.metadata_partitions) == set(wanted)
+            if version == 9 and "column_stats" not in built:
+                assert load_definitions(now._context.storage, now.config)["column_stats"].fields[-1] == "v"
+            check(path)
+        shutil.rmtree(path)
+        if is_complete:
+            break
+    assert len(seen) > 2
 
 
 @pytest.mark.slow

@@ -190,6 +190,8 @@ class LogWriter:
                     # If the file exists now, another writer was faster; else it cannot be created.
                     if attempts == _MAX_ATTEMPTS or not self._storage.exists(path):
                         raise
+                    if self._is_own_name:  # the request has failed after it took effect
+                        self._storage.delete(path)
                 else:
                     self._opened = self.path
                     return self._file

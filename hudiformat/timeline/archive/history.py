@@ -165,6 +165,7 @@ def latest_manifest(storage: Storage, folder: str, version: int | None = None) -
         manifest = json.loads(storage.read(path))
         return version, {check_path_in_table(str(one["fileName"])): int(one["fileLen"]) for one in manifest["files"]}
     except (ValueError, TypeError, LookupError, RecursionError, OverflowError, StorageError) as error:
+        _raise_if_there(storage, path, error)
         named = f"{storage.root}/{path}"
         raise CorruptTableError(f"{named}: expected the archived timeline's manifest: {error}", path=named) from error
 
@@ -192,8 +193,15 @@ def read_history_rows(storage: Storage, path: str, columns: Sequence[str] | None
             rows: pa.Table = read_small_file(file, names, len(data))
             return rows if columns is not None else rows.select(_SCHEMA.names).cast(_SCHEMA)
     except (pa.ArrowException, OSError, ValueError, OverflowError) as error:
+        _raise_if_there(storage, path, error)
         named = f"{storage.root}/{path}"
         raise CorruptTableError(f"{named}: cannot read the archived timeline: {error}", path=named) from error
+
+
+def _raise_if_there(storage: Storage, path: str, error: Exception) -> None:
+    """Raise the *error* of a storage that could not read a file which is there: that file may be sound."""
+    if isinstance(error, StorageError) and storage.exists(path):
+        raise error
 
 
 def _parse_row(row: dict[str, Any], *, path: str) -> ArchivedInstant:

@@ -18,6 +18,7 @@ from hudiformat.errors import (
     HudiFormatError,
     NotATableError,
     SchemaError,
+    StorageError,
     UnsupportedFeatureError,
     warn,
 )
@@ -120,7 +121,8 @@ def refuse_unreadable(state: TableState, *, lists: bool = False) -> None:
     What has been opened is opened again only once the metadata table has other base files.
 
     Raises:
-        CorruptTableError: a file of a partition cannot be read.
+        CorruptTableError: a file of a partition is damaged.
+        StorageError: a file of a partition is missing, or the storage cannot read it.
     """
     needed = [name for name in (*_TO_READ, *([FILES] if lists else [])) if name in state.config.metadata_partitions]
     if not needed:
@@ -136,9 +138,11 @@ def refuse_unreadable(state: TableState, *, lists: bool = False) -> None:
         except HudiFormatError as error:  # noqa: PERF203 - two partitions
             root = state.storage.root
             drop = "hoodie.metadata.enable=false" if name == FILES else f"{DROP_KEY}={name}"
-            raise CorruptTableError(
+            kind = StorageError if isinstance(error, StorageError) else CorruptTableError
+            raise kind(
                 f"{root}: expected to read {name} of the metadata table, which a commit adds to: {error}; nothing was "
-                f"written; repair the table, or set {drop} to drop it, and build it again later",
+                f"written; try again, and if this stays so, repair the table, or set {drop} to drop it, and build it "
+                "again later",
                 path=root,
             ) from error
     cache.put(refuse_unreadable, (merged, *needed), 0)

@@ -20,6 +20,8 @@ from hudiformat.write.metadata.metadata_table import MetadataTable
 
 BUILDER = {"builder": "hudiformat"}
 """Extra metadata in the plan of an indexing, which distinguishes hudiformat's plans from Hudi's."""
+FOLLOWING_KEY = "following"
+"""The key of extra metadata with the indexes that are built next, a JSON object of their columns by their names."""
 
 
 def finish_indexings(state: TableState) -> TableState:

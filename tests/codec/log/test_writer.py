@@ -149,6 +149,16 @@ def test_a_file_that_cannot_be_made_is_an_error_and_no_endless_search(storage: M
         log.append(BLOCK)
 
 
+@pytest.mark.parametrize("is_own", [True, False])
+def test_an_own_name_is_deleted_where_making_it_failed_after_it_took_effect(
+    storage: MemoryStorage, is_own: bool
+) -> None:
+    storage.taken_by_another = {f"p/{version(1)}"}
+    with LogWriter("p", NAME, storage=storage, is_own_name=is_own) as log:
+        assert log.append(BLOCK).path.endswith(version(2))
+    assert storage.exists(f"p/{version(1)}") is not is_own
+
+
 def test_files_that_are_there_after_each_failed_attempt_end_the_search(storage: MemoryStorage) -> None:
     storage.taken_by_another = {f"p/{version(number)}" for number in range(1, 100)}
     with writer(storage) as log, pytest.raises(StorageError, match="cannot create"):

@@ -6,20 +6,24 @@ import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 
-from hudiformat import HudiFormatWarning, Table
+from hudiformat import HudiFormatWarning, Table, open_table
 from hudiformat.errors import CorruptTableError, StorageError, UnsupportedFeatureError
 from hudiformat.storage.folder import FolderStorage
+from hudiformat.storage.local import LocalStorage
 from hudiformat.timeline.config_files import load_table_config
 from hudiformat.timeline.contents import create_requested
 from hudiformat.timeline.timeline import Action
+from tests.faults import FaultyStorage
 from tests.metadata_statistics import check_statistics
 from tests.metadata_table.tables import check_listing
 from tests.metadata_tables import PARTITIONS, indexed_table, properties, set_properties, with_options
 from tests.tables import content, rows, tree
 
+T = TypeVar("T")
 DROP = "hoodie.metadata.index.drop"
 
 
@@ -86,6 +90,22 @@ def test_what_a_commit_reads_is_opened_before_its_instant_is_made(tmp_path: Path
     with pytest.raises(CorruptTableError, match=f"expected to read {partition} of the metadata table"):
         changes[change]()
     assert tree(path) == before
+
+
+def test_what_a_commit_reads_is_not_called_damaged_where_the_storage_gives_no_answer(tmp_path: Path) -> None:
+    indexed_table(tmp_path / "t").upsert(rows(("a", 1, "x", 1)))
+
+    class Failing:
+        def run(self, what: str, action: Callable[[], T]) -> T:
+            if what.startswith("map .hoodie/metadata/column_stats"):
+                raise StorageError(f"{what}: no answer")
+            return action()
+
+    faulty = open_table(FaultyStorage(LocalStorage(tmp_path / "t"), Failing()))
+    before = tree(tmp_path / "t")
+    with pytest.raises(StorageError, match="expected to read column_stats .*no answer; nothing was written; try again"):
+        faulty.upsert(rows(("a", 2, "x", 1)))
+    assert tree(tmp_path / "t") == before
 
 
 @pytest.mark.parametrize("version", [6, 8, 9])
