@@ -52,6 +52,12 @@ class ChunkField:
     ENCRYPTION = 8
 
 
+class PageField:
+    """The fields of PageHeader that are used here."""
+
+    KIND, UNCOMPRESSED, COMPRESSED = 1, 2, 3
+
+
 class ColumnField:
     """The fields of ColumnMetaData that are used here."""
 

@@ -19,6 +19,7 @@ import pyarrow.types as pat
 
 from hudiformat.codec.parquet.constants import CODECS, constant_chunk, same_chunk
 from hudiformat.codec.parquet.copying import RowGroupCopier
+from hudiformat.codec.parquet.gzip_pages import gzip_chunk, isal
 from hudiformat.codec.parquet.rows import columns_with_nan, set_infinite_bounds
 from hudiformat.codec.parquet.source import Chunk, GroupField, ParquetSource, column_path, struct_list_field
 from hudiformat.schema.meta_fields import RECORD_KEY
@@ -30,6 +31,8 @@ _ROWS_FOR_A_COLUMN = 1_000
 encoded, a tenth of a millisecond for a column, and ten to fifty nanoseconds for a row are saved."""
 _BYTES_FOR_A_COLUMN = 1 << 18
 """So many bytes for each column take a millisecond or more to encode, which another thread may do."""
+_BYTES_TO_GZIP = 1 << 14
+"""So many bytes for each column take zlib a fifth of a millisecond or more to compress, and ISA-L a tenth of that."""
 _SHARED_BYTES = 1 << 20
 """From so many bytes on, the columns of a row group are encoded by two threads, if one is free."""
 _LONGEST = 1024
@@ -40,9 +43,10 @@ _SCHEMAS = 16
 class AssembledGroups:
     """Writes a Parquet file with *schema* into *file*, whose owner closes it.
 
-    *writer_of* returns a writer of a table to a stream, which compresses by *compression*.  A row group is in memory
-    twice: as rows, and encoded.  *threads* that are free encode half of the columns, or every second row group while
-    the next one is encoded; the file does not depend on them.
+    *writer_of* returns a writer of a table to a stream, which compresses by the codec that it is given.  A row group is
+    in memory twice: as rows, and encoded; with gzip by ISA-L, its columns are for a while also without compression.
+    *threads* that are free encode half of the columns, or every second row group while the next one is encoded; the
+    file does not depend on them.
     """
 
     def __init__(
@@ -50,14 +54,14 @@ class AssembledGroups:
         file: OutputFile,
         schema: pa.Schema,
         compression: str,
-        writer_of: Callable[[pa.NativeFile, pa.Table], pq.ParquetWriter],
+        writer_of: Callable[[pa.NativeFile, pa.Table, str], pq.ParquetWriter],
         *,
         threads: WorkThreads,
     ) -> None:
         self._copier = RowGroupCopier(file)
         self._schema = schema
         self._empty = empty_file(schema)
-        self._codec = CODECS[compression]
+        self._compression = compression
         self._writer_of = writer_of
         self._kept: Mapping[str, Chunk] = {}
         self._reading: AbstractContextManager[None] = nullcontext()
@@ -133,7 +137,8 @@ class AssembledGroups:
         assert all(one.values == group.num_rows for one in chunks.values())  # noqa: S101 - else rows would shift
         for name in group.column_names:
             if name not in chunks and (text := _only_text(group[name])) is not None:
-                chunks[name] = constant_chunk(self._empty, name, text, group.num_rows, codec=self._codec)
+                codec = CODECS[self._compression]
+                chunks[name] = constant_chunk(self._empty, name, text, group.num_rows, codec=codec)
         doubles = [name for name in group.column_names if name not in chunks and _has_keys(group, name)]
         encoded = self._encode(group.drop_columns([*chunks, *doubles]))
         if doubles:
@@ -161,7 +166,8 @@ class AssembledGroups:
         fields = [self._schema.field(one.name).with_type(one.type) for one in rows.schema]
         rows = pa.Table.from_arrays(rows.columns, schema=pa.schema(fields))
         sink = pa.BufferOutputStream()
-        with self._writer_of(sink, rows) as writer:
+        by_isal = _is_by_isal(self._compression)
+        with self._writer_of(sink, rows, "none" if by_isal else self._compression) as writer:
             writer.write_table(rows, row_group_size=rows.num_rows)
         data, with_nan = sink.getvalue(), columns_with_nan(rows)
         if with_nan:
@@ -169,13 +175,19 @@ class AssembledGroups:
         source = ParquetSource.open(pa.BufferReader(data), "rows in memory")
         found: dict[str, list[Chunk]] = {name: [] for name in rows.column_names}
         for chunk in struct_list_field(source.groups[0], GroupField.COLUMNS):
-            found[column_path(chunk)[0]].append(Chunk(source, chunk))
+            encoded = Chunk(source, chunk)
+            found[column_path(chunk)[0]].append(gzip_chunk(encoded) if by_isal else encoded)
         return found
 
 
-def pays_off(*, rows: int, columns: int, size: int) -> bool:
+def pays_off(*, rows: int, columns: int, size: int, compression: str = "none") -> bool:
     """Return whether a row group of so many rows, columns and bytes is put together faster than it is encoded."""
-    return rows >= _ROWS_FOR_A_COLUMN * columns or size >= _BYTES_FOR_A_COLUMN * columns
+    enough = _BYTES_TO_GZIP if _is_by_isal(compression) else _BYTES_FOR_A_COLUMN
+    return rows >= _ROWS_FOR_A_COLUMN * columns or size >= enough * columns
+
+
+def _is_by_isal(compression: str) -> bool:
+    return compression == "gzip" and isal() is not None
 
 
 def _shares(rows: pa.Table) -> list[list[str]]:

@@ -57,20 +57,19 @@ class ParquetBaseFileWriter(RowGroupWriter):
     def _write_group(self, group: pa.Table, size: int, *, ahead: bool) -> None:
         group = store_vectors(group) if self._has_vectors else group
         if self._writer is None and self._assembled is None:
-            columns = group.num_columns
-            self._assembled = self._assemble() if pays_off(rows=group.num_rows, columns=columns, size=size) else None
+            rows, columns = group.num_rows, group.num_columns
+            does = pays_off(rows=rows, columns=columns, size=size, compression=self._new.compression)
+            self._assembled = self._assemble() if does else None
         if self._assembled is not None:
             self._assembled.write(group, size, ahead=ahead)
             return
-        self._writer = self._writer or self._parquet_writer(self._sink, group, size)
+        self._writer = self._writer or self._small_writer(group, size)
         self._writer.write_table(group, row_group_size=group.num_rows)
         self._with_nan.append(columns_with_nan(group))
 
     def _assemble(self) -> AssembledGroups:
         new = self._new
-        return AssembledGroups(
-            self._file, self._stored_schema, new.compression, self._parquet_writer, threads=new.threads
-        )
+        return AssembledGroups(self._file, self._stored_schema, new.compression, self._writer_to, threads=new.threads)
 
     def _add_begun(self) -> None:
         if self._assembled is not None:
@@ -85,7 +84,7 @@ class ParquetBaseFileWriter(RowGroupWriter):
             size = self._assembled.close(self._texts(footer))
             self._sink.close()
             return size
-        writer = self._writer or self._parquet_writer(self._sink, self._stored_schema.empty_table(), 0)
+        writer = self._writer or self._small_writer(self._stored_schema.empty_table(), 0)
         writer.add_key_value_metadata(self._texts(footer))
         return close_writer(writer, self._target, self._sink, self._with_nan)
 
@@ -102,19 +101,26 @@ class ParquetBaseFileWriter(RowGroupWriter):
         vectors = vector_columns(self._new.schema) if self._has_vectors else {}
         return {**_texts_of_schema(self._new), **vectors, **footer}
 
-    def _parquet_writer(self, sink: pa.NativeFile, first: pa.Table, size: int = _FEW_BYTES) -> pq.ParquetWriter:
-        """Return the writer of row groups to *sink*; *first* are the rows of the first one, which have *size* bytes.
+    def _small_writer(self, first: pa.Table, size: int) -> pq.ParquetWriter:
+        """Return the writer of all row groups; *first* are the rows of the first one, which have *size* bytes.
 
         A compressed file of few rows has no dictionaries: a page more for each column takes a third of the time that
         writing takes, and makes the file larger.
         """
-        is_small = self._new.compression != "none" and first.num_rows < NEVER_FULL and size < _FEW_BYTES
+        compression = self._new.compression
+        is_small = compression != "none" and first.num_rows < NEVER_FULL and size < _FEW_BYTES
+        return self._writer_to(self._sink, first, compression, dictionaries=not is_small)
+
+    def _writer_to(
+        self, sink: pa.NativeFile, first: pa.Table, compression: str, *, dictionaries: bool = True
+    ) -> pq.ParquetWriter:
+        """Return a writer of row groups to *sink*; *first* are the rows of the first one."""
         return pq.ParquetWriter(
             sink,
             first.schema,
-            compression=self._new.compression,
-            compression_level=compression_level(self._new.compression),
-            use_dictionary=False if is_small else _with_dictionaries(first),
+            compression=compression,
+            compression_level=compression_level(compression),
+            use_dictionary=dictionaries and _with_dictionaries(first),
             store_schema=False,
             metadata_collector=self._footers,
         )

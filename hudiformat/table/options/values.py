@@ -308,8 +308,8 @@ class WriteOptions:
     ``sync`` makes every append return only once its data is on disk.  ``num_buckets`` is per partition.
     With ``log_append``, log files of table version 6 are appended to where the storage can do that.
     ``parquet_compression`` is for base files and for Parquet blocks in log files; Hudi's default is gzip, which takes
-    three to four times as long; ``orc_compression`` is for base files in ORC. ``sizing_engine`` chooses whose rules
-    assign new rows, Spark's or Flink's, and ``sizing_tasks`` among how many tasks Flink's divide them.
+    twice as long without the extra ``gzip``; ``orc_compression`` is for base files in ORC. ``sizing_engine`` chooses
+    whose rules assign new rows, Spark's or Flink's, and ``sizing_tasks`` among how many tasks Flink's divide them.
     ``simple_moves``, ``bloom_moves``, ``record_moves``: whether a row that a global index finds in another partition
     moves to its own. ``allow_duplicates`` lets an insert add a key to a file that has it.
     ``keep_operations``: log records and base files have the meta field of the operation, as in a changelog of Flink's.

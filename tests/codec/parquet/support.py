@@ -1,17 +1,30 @@
-"""Parquet files that are damaged."""
+"""Parquet files that are put together from chunks, or damaged."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
 
-from hudiformat.codec.parquet.source import ChunkField, FileField, GroupField, ParquetSource
+from hudiformat.codec.parquet.copying import RowGroupCopier
+from hudiformat.codec.parquet.source import Chunk, ChunkField, FileField, GroupField, ParquetSource
 from hudiformat.codec.parquet.thrift import Items, Kind, encode_struct
+from tests.codec.log.memory_storage import MemoryStorage
 
 _NUM_VALUES = 5
 """Of a column's metadata."""
+
+
+def assembled(schema: ParquetSource, rows: int, chunks: Sequence[Chunk]) -> bytes:
+    """A file with the schema of another, of one row group of *chunks*."""
+    storage = MemoryStorage()
+    with storage.open_new("all.parquet") as file:
+        copier = RowGroupCopier(file)
+        copier.assemble(schema, rows, chunks)
+        copier.close()
+    return storage.read("all.parquet")
 
 
 def with_fewer_values(sound: bytes, column: int) -> bytes:

@@ -12,10 +12,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from hudiformat.codec.parquet.constants import CODECS, constant_chunk, same_chunk
-from hudiformat.codec.parquet.copying import RowGroupCopier
 from hudiformat.codec.parquet.source import Chunk, ColumnField, ParquetSource, number_field, struct_field
 from hudiformat.errors import SchemaError
-from hudiformat.storage.local import LocalStorage
+from tests.codec.parquet.support import assembled
 
 
 def of(rows: pa.Table) -> ParquetSource:
@@ -29,11 +28,9 @@ def text(name: str, *, nullable: bool = True) -> pa.Field:
 
 
 def put(folder: Path, schema: ParquetSource, rows: int, chunks: list[Chunk]) -> Path:
-    with LocalStorage(folder).open_new("all.parquet") as file:
-        copier = RowGroupCopier(file)
-        copier.assemble(schema, rows, chunks)
-        copier.close()
-    return folder / "all.parquet"
+    path = folder / "all.parquet"
+    path.write_bytes(assembled(schema, rows, chunks))
+    return path
 
 
 def test_a_constant_takes_a_few_bytes_for_any_number_of_rows() -> None:

@@ -18,6 +18,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hudiformat.codec.avro.schema import arrow_to_avro
+from hudiformat.codec.parquet.gzip_pages import gzip_chunk
+from hudiformat.codec.parquet.source import Chunk
 from hudiformat.file_group.base_file import assembled_groups
 from hudiformat.file_group.base_file.parquet_writer import ParquetBaseFileWriter
 from hudiformat.file_group.base_file.row_groups import NewFile
@@ -82,6 +84,31 @@ def test_constants_and_copies_of_the_keys_are_not_encoded(tmp_path: Path, encode
     assert pq.read_table(tmp_path / "f.parquet").equals(rows)
     chunk = pq.read_metadata(tmp_path / "f.parquet").row_group(0).column(1)
     assert (chunk.path_in_schema, chunk.statistics.min, chunk.statistics.max) == ("id", "key 0", "key 99")
+
+
+@pytest.mark.parametrize("has_isal", [True, False])
+@pytest.mark.parametrize("repeated", [1, 100])
+def test_gzip_is_by_isal_where_it_is_installed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, has_isal: bool, repeated: int
+) -> None:
+    packed: list[Chunk] = []
+
+    def noting(chunk: Chunk) -> Chunk:
+        packed.append(chunk)
+        return gzip_chunk(chunk)
+
+    monkeypatch.setattr(assembled_groups, "gzip_chunk", noting)
+    monkeypatch.setattr(assembled_groups, "_ROWS_FOR_A_COLUMN", 1_000)
+    if not has_isal:
+        monkeypatch.setattr(assembled_groups, "isal", lambda: None)
+    rows = table(
+        {RECORD_KEY: keys(), "v": [*range(ROWS)], "t": [f"{number % 7} times" * repeated for number in range(ROWS)]}
+    )
+    written(tmp_path, rows, compression="gzip")
+    assert pq.read_table(tmp_path / "f.parquet").equals(rows)
+    group = pq.read_metadata(tmp_path / "f.parquet").row_group(0)
+    assert {group.column(number).compression for number in range(3)} == {"GZIP"}
+    assert bool(packed) == (has_isal and repeated == 100)  # few bytes are not worth it
 
 
 def test_a_required_column_with_the_keys_is_encoded(tmp_path: Path, encoded: list[str]) -> None:
