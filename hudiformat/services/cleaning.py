@@ -62,17 +62,21 @@ def clean(context: TableContext, seen: TableState | None = None) -> ServiceResul
         LockError: another writer keeps the table's lock.
         StorageError: a file cannot be deleted; the clean stays pending, and the next one continues it.
     """
+    planned: CleanerPlan | None = None
     if seen is None:
         delete_leftovers(context.storage)
-    elif not _pending_cleans(seen) and (_is_as_clean_as_before(seen) or plan_clean(seen) is None):
-        _FoundNothing.remember(seen)
-        return _result([])
+    elif not _pending_cleans(seen):
+        planned = None if _is_as_clean_as_before(seen) else plan_clean(seen)
+        if planned is None:
+            _FoundNothing.remember(seen)
+            return _result([])
     done = []
     with change_timeline(context, seen) as state:
         for pending in _pending_cleans(state):
             done.append(_run(state, pending, _read_plan(state, pending)))
             state = context.state()  # noqa: PLW2901 - the clean has changed the table
-        plan = plan_clean(state)
+        is_as_seen = seen is not None and state.timeline == seen.timeline
+        plan = planned if is_as_seen else plan_clean(state)
         if plan is not None:
             done.append(_run(state, announce(state, Action.CLEAN, plan), plan))
     if done:
