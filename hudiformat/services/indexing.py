@@ -16,7 +16,14 @@ from datetime import datetime, timezone
 from types import MappingProxyType
 
 from hudiformat.codec.statistics import kind_of
-from hudiformat.errors import HudiFormatError, OptionError, SchemaError, UnsupportedFeatureError, unknown_column_error
+from hudiformat.errors import (
+    CorruptTableError,
+    HudiFormatError,
+    OptionError,
+    SchemaError,
+    UnsupportedFeatureError,
+    unknown_column_error,
+)
 from hudiformat.metadata_table.column_stats import COLUMN_STATS, PARTITION_STATS
 from hudiformat.metadata_table.definitions import has_value_types, load_definitions
 from hudiformat.metadata_table.kinds.expression_index import EXPRESSION_INDEX
@@ -186,19 +193,29 @@ def lacks_indexes(state: TableState) -> bool:
     return FILES not in state.config.metadata_partitions or bool(unbuilt_indexes(state))
 
 
-def unbuilt_indexes(state: TableState) -> dict[str, Sequence[str]]:
+def unbuilt_indexes(state: TableState) -> dict[str, tuple[str, ...]]:
     """Return the indexes, with their columns, that the newest indexing was to be followed by and that were not built.
 
     Raises:
-        CorruptTableError, StorageError: that indexing cannot be read.
+        CorruptTableError, StorageError: that indexing cannot be read, or what it says of them.
     """
     done = next((one for one in reversed(state.timeline.completed) if one.action is Action.INDEXING), None)
     content = None if done is None else state.content(done)
     if not isinstance(content, IndexCommitMetadata):
         return {}
-    following: dict[str, Sequence[str]] = {}
-    for info in content.index_partition_infos or ():
-        following |= json.loads((info.extra_metadata or {}).get(FOLLOWING_KEY, "{}"))
+    own = (one.extra_metadata or {} for one in content.index_partition_infos or ())
+    texts = [extra.get(FOLLOWING_KEY, "{}") for extra in own if extra.items() >= BUILDER.items()]
+    try:
+        following = {
+            str(name): tuple(map(str, columns)) for text in texts for name, columns in json.loads(text).items()
+        }
+    except (ValueError, TypeError, AttributeError) as error:
+        root = state.storage.root
+        raise CorruptTableError(
+            f"{root}: expected the indexes that follow {done} with their columns, found {texts}: {error}; build the "
+            "missing indexes by create_index",
+            path=root,
+        ) from error
     return {name: columns for name, columns in following.items() if name not in state.config.metadata_partitions}
 
 

@@ -14,6 +14,7 @@ from threading import Barrier, Thread
 import pytest
 
 from hudiformat import (
+    CorruptTableError,
     OptionError,
     SchemaError,
     StorageError,
@@ -23,13 +24,15 @@ from hudiformat import (
     open_table,
 )
 from hudiformat.metadata_table.definitions import IndexDefinition, load_definitions
-from hudiformat.services.indexing import create_index, rebuild_indexes
+from hudiformat.services.indexing import create_index, rebuild_indexes, unbuilt_indexes
 from hudiformat.table.options.values import Operation
-from hudiformat.timeline.contents import read_content
-from hudiformat.timeline.plans import IndexCommitMetadata
+from hudiformat.table.state import TableState
+from hudiformat.timeline.contents import complete_instant, create_requested, read_content, transition_inflight
+from hudiformat.timeline.plans import IndexCommitMetadata, IndexPartitionInfo, IndexPlan
 from hudiformat.timeline.timeline import Action
 from hudiformat.write.commit.transaction import begin_write
 from hudiformat.write.metadata.indexing import BuildLimits
+from hudiformat.write.metadata.unfinished import BUILDER, FOLLOWING_KEY
 from tests.effort import every, only_long, sample
 from tests.faults import FaultyStorage
 from tests.metadata_statistics import check_metadata_table, indexed_columns
@@ -392,6 +395,42 @@ def test_indexes_that_were_to_follow_are_built_by_the_next_process(tmp_path: Pat
         if is_complete:
             break
     assert len(seen) > 2
+
+
+@pytest.mark.parametrize(
+    ("extra", "expected"),
+    [
+        ({**BUILDER, FOLLOWING_KEY: '{"record_index": []}'}, {"record_index": ()}),
+        ({**BUILDER, FOLLOWING_KEY: '{"files": [], "column_stats": ["v"]}'}, {"column_stats": ("v",)}),
+        ({FOLLOWING_KEY: "of another writer"}, {}),
+        (BUILDER, {}),
+        (None, {}),
+    ],
+)
+def test_what_an_indexing_says_of_those_that_follow(
+    tmp_path: Path, extra: dict[str, str] | None, expected: dict[str, tuple[str, ...]]
+) -> None:
+    grown(tmp_path / "t").create_index("files")
+    assert unbuilt_indexes(with_last_indexing(tmp_path / "t", extra)) == expected
+
+
+@pytest.mark.parametrize("text", ["no JSON", "[]", '{"record_index": 1}'])
+def test_a_text_that_names_no_indexes_is_an_error(tmp_path: Path, text: str) -> None:
+    grown(tmp_path / "t").create_index("files")
+    state = with_last_indexing(tmp_path / "t", {**BUILDER, FOLLOWING_KEY: text})
+    with pytest.raises(CorruptTableError, match="expected the indexes that follow .* by create_index"):
+        unbuilt_indexes(state)
+
+
+def with_last_indexing(path: Path, extra: dict[str, str] | None) -> TableState:
+    """The state of a table on whose timeline an indexing comes last, with *extra* metadata."""
+    state = open_table(path)._context.state()
+    info = IndexPartitionInfo(metadata_partition_path="files", extra_metadata=extra)
+    pending = create_requested(state.storage, state.config, "29990101000000000", Action.INDEXING, IndexPlan())
+    inflight = transition_inflight(state.storage, state.config, pending)
+    content = IndexCommitMetadata(index_partition_infos=(info,))
+    complete_instant(state.storage, state.config, inflight, content, completion_time="29990101000000001")
+    return open_table(path)._context.state()
 
 
 @pytest.mark.slow

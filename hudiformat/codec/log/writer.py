@@ -54,8 +54,9 @@ class LogWriter:
 
     A file is created with its first block.  Before that, *on_create* is called with its path, relative to the root of
     the storage.  *is_own_name* says that no file has this name or a later version of it, which saves a request per
-    file.  With *deletes_failed*, a file whose first append fails is deleted.  *on_complete* is called with each
-    complete file, and has to close it; by default the writer closes it.
+    file; if making it fails after it took effect, it is deleted, and the next version used.  With *deletes_failed*, a
+    file whose first append fails is deleted.  *on_complete* is called with each complete file, and has to close it; by
+    default the writer closes it.
 
     Raises:
         NameFormatError: *name* is not the name of a log file.

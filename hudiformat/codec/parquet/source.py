@@ -55,7 +55,7 @@ class ChunkField:
 class PageField:
     """The fields of PageHeader that are used here."""
 
-    KIND, UNCOMPRESSED, COMPRESSED = 1, 2, 3
+    COMPRESSED = 3
 
 
 class ColumnField:

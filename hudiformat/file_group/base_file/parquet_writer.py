@@ -63,7 +63,7 @@ class ParquetBaseFileWriter(RowGroupWriter):
         if self._assembled is not None:
             self._assembled.write(group, size, ahead=ahead)
             return
-        self._writer = self._writer or self._small_writer(group, size)
+        self._writer = self._writer or self._file_writer(group, size)
         self._writer.write_table(group, row_group_size=group.num_rows)
         self._with_nan.append(columns_with_nan(group))
 
@@ -84,7 +84,7 @@ class ParquetBaseFileWriter(RowGroupWriter):
             size = self._assembled.close(self._texts(footer))
             self._sink.close()
             return size
-        writer = self._writer or self._small_writer(self._stored_schema.empty_table(), 0)
+        writer = self._writer or self._file_writer(self._stored_schema.empty_table(), 0)
         writer.add_key_value_metadata(self._texts(footer))
         return close_writer(writer, self._target, self._sink, self._with_nan)
 
@@ -101,7 +101,7 @@ class ParquetBaseFileWriter(RowGroupWriter):
         vectors = vector_columns(self._new.schema) if self._has_vectors else {}
         return {**_texts_of_schema(self._new), **vectors, **footer}
 
-    def _small_writer(self, first: pa.Table, size: int) -> pq.ParquetWriter:
+    def _file_writer(self, first: pa.Table, size: int) -> pq.ParquetWriter:
         """Return the writer of all row groups; *first* are the rows of the first one, which have *size* bytes.
 
         A compressed file of few rows has no dictionaries: a page more for each column takes a third of the time that
