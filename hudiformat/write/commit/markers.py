@@ -114,7 +114,12 @@ def _has_lines(path: str, entry: FileInfo) -> bool:
 
 
 def _lines(storage: Storage, path: str) -> list[str]:
-    return storage.read(path).decode(errors="replace").splitlines()
+    try:
+        return storage.read(path).decode(errors="replace").splitlines()
+    except StorageError:
+        if storage.exists(path):
+            raise
+        return []  # its writer has ended since the folder was listed, and has deleted the markers
 
 
 def _is_marker(path: str) -> bool:

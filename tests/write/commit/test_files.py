@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
+from typing import TypeVar
 
 import pyarrow as pa
 import pytest
@@ -32,8 +34,11 @@ from hudiformat.write.commit.files import (
 )
 from hudiformat.write.commit.markers import MarkerFile, create_marker, delete_markers, marked_files, marked_instants
 from hudiformat.write.commit.plan import write_plan
+from tests.faults import FaultyStorage
 from tests.requests import RemoteStorage
 from tests.tables import FLAGGED, SCHEMA, new_table, rows
+
+T = TypeVar("T")
 
 
 def test_markers_name_the_files_below_the_table(tmp_path: Path) -> None:
@@ -60,6 +65,31 @@ def test_lines_of_a_file_are_markers_too(tmp_path: Path) -> None:
     assert sorted(marked_files(storage, "1")) == ["g.parquet", "p=1/f.parquet", "x/y/.f-0_1.log.2_0-0-0"]
     delete_markers(storage, "1")
     assert not folder.exists()
+
+
+@pytest.mark.parametrize("is_gone", [True, False])
+def test_markers_of_a_write_that_ends_meanwhile_are_none(tmp_path: Path, is_gone: bool) -> None:
+    storage = LocalStorage(tmp_path)
+    markers = MarkerFile(storage, "1")
+    markers.begin(16, ["p"])
+    markers.add("p/f.parquet")
+    markers.close()
+
+    class AtRead:
+        def run(self, what: str, action: Callable[[], T]) -> T:
+            if what.endswith("MARKERS0"):
+                if is_gone:
+                    delete_markers(storage, "1")
+                else:
+                    raise StorageError(f"{what}: no answer")
+            return action()
+
+    faulty = FaultyStorage(storage, AtRead())
+    if is_gone:
+        assert list(marked_files(faulty, "1")) == []
+    else:
+        with pytest.raises(StorageError, match="no answer"):
+            list(marked_files(faulty, "1"))
 
 
 @pytest.mark.parametrize("reason", ["few", "a line break", "a remote storage", "another task", "a single marker"])
