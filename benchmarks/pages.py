@@ -237,7 +237,8 @@ What the defaults cost: seconds of one insert of the shape `rows`, the best of s
 {chr(10).join(_default_costs(shapes_of_tables["inserts"]))}
 
 zstd is hudiformat's default codec, which every Hudi reads; `hoodie.parquet.compression.codec=gzip` chooses Hudi's own,
-which the extra `gzip` compresses by ISA-L in a tenth of zlib's time, to files a third larger than by zstd.
+which the extra `gzip` compresses by ISA-L in a seventh to a twentieth of zlib's time, to files a third larger than by
+zstd.
 A commit syncs its files to the disk before it completes; deltalake syncs none.
 
 {published.sections}## Commits

@@ -25,6 +25,18 @@ class Fault(Protocol):
         ...
 
 
+class NoAnswer:
+    """Each operation fails whose name and path contain *text*."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def run(self, what: str, action: Callable[[], T]) -> T:
+        if self.text in what:
+            raise StorageError(f"{what}: no answer")
+        return action()
+
+
 class FaultyStorage:
     """*storage*, with a fault at every operation but ``exists``."""
 

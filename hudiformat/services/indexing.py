@@ -240,16 +240,19 @@ def rebuild_indexes(context: TableContext, indexes: Mapping[str, Sequence[str]])
         UnsupportedFeatureError, LockError: as for :func:`create_index`.
     """
     built: list[Instant] = []
-    left = {name: indexes[name] for name in MAINTAINED if name in indexes}
+    config = context.state().config
+    possible = [name for name in MAINTAINED if name != PARTITION_STATS or has_partition_stats(config)]
+    left = {name: indexes[name] for name in possible if name in indexes}
     while left:
         name = next(iter(left))
         del left[name]
         state = context.state()
-        if name == PARTITION_STATS and not has_partition_stats(state.config):
-            continue
         has_columns = state.config.version >= VERSION_WITH_COMPLETION_TIMES
         columns = has_columns and [one for one in indexes[name] if name == COLUMN_STATS and _is_indexable(state, one)]
-        built += _create(context, name, columns or (), following=left)
+        # Rows of a bootstrap have no record index: writes that come later do not try to build it again.
+        refused = RECORD_INDEX if config.bootstrap_base_path is not None else None
+        following = {one: columns_of for one, columns_of in left.items() if one != refused}
+        built += _create(context, name, columns or (), following=following)
     return built
 
 

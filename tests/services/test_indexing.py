@@ -414,6 +414,14 @@ def test_what_an_indexing_says_of_those_that_follow(
     assert unbuilt_indexes(with_last_indexing(tmp_path / "t", extra)) == expected
 
 
+def test_an_index_that_a_table_cannot_have_is_not_built_later(tmp_path: Path) -> None:
+    grown(tmp_path / "t", 6)
+    wanted: dict[str, list[str]] = {"files": [], "column_stats": [], "partition_stats": []}
+    context = open_table(tmp_path / "t", options=ENABLED)._context
+    assert len(rebuild_indexes(context, wanted)) == 2
+    assert unbuilt_indexes(context.state()) == {}
+
+
 @pytest.mark.parametrize("text", ["no JSON", "[]", '{"record_index": 1}'])
 def test_a_text_that_names_no_indexes_is_an_error(tmp_path: Path, text: str) -> None:
     grown(tmp_path / "t").create_index("files")

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -13,10 +12,8 @@ import pytest
 from hudiformat.errors import CorruptTableError, StorageError
 from hudiformat.timeline.archive.history import read_history
 from hudiformat.timeline.timeline import Action
-from tests.faults import FaultyStorage
+from tests.faults import FaultyStorage, NoAnswer
 from tests.timeline.support import Table
-
-T = TypeVar("T")
 
 
 def test_old_manifests_are_deleted(newest: Table) -> None:
@@ -71,15 +68,8 @@ def test_a_damaged_file_of_the_archive_is_named(newest: Table, data: bytes | Non
 def test_a_file_that_the_storage_cannot_read_for_a_moment_is_not_called_damaged(newest: Table, name: str) -> None:
     newest.add_all(1, 2, 3, action=Action.COMMIT)
     newest.archive()
-
-    class Failing:
-        def run(self, what: str, action: Callable[[], T]) -> T:
-            if what.endswith(name):
-                raise StorageError(f"{what}: no answer")
-            return action()
-
     with pytest.raises(StorageError, match="no answer"):
-        read_history(FaultyStorage(newest.storage, Failing()), newest.config)
+        read_history(FaultyStorage(newest.storage, NoAnswer(name)), newest.config)
     assert len(newest.archived()) == 2
 
 

@@ -6,7 +6,6 @@ import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
-from typing import TypeVar
 
 import pytest
 
@@ -17,13 +16,12 @@ from hudiformat.storage.local import LocalStorage
 from hudiformat.timeline.config_files import load_table_config
 from hudiformat.timeline.contents import create_requested
 from hudiformat.timeline.timeline import Action
-from tests.faults import FaultyStorage
+from tests.faults import FaultyStorage, NoAnswer
 from tests.metadata_statistics import check_statistics
 from tests.metadata_table.tables import check_listing
 from tests.metadata_tables import PARTITIONS, indexed_table, properties, set_properties, with_options
 from tests.tables import content, rows, tree
 
-T = TypeVar("T")
 DROP = "hoodie.metadata.index.drop"
 
 
@@ -94,14 +92,7 @@ def test_what_a_commit_reads_is_opened_before_its_instant_is_made(tmp_path: Path
 
 def test_what_a_commit_reads_is_not_called_damaged_where_the_storage_gives_no_answer(tmp_path: Path) -> None:
     indexed_table(tmp_path / "t").upsert(rows(("a", 1, "x", 1)))
-
-    class Failing:
-        def run(self, what: str, action: Callable[[], T]) -> T:
-            if what.startswith("map .hoodie/metadata/column_stats"):
-                raise StorageError(f"{what}: no answer")
-            return action()
-
-    faulty = open_table(FaultyStorage(LocalStorage(tmp_path / "t"), Failing()))
+    faulty = open_table(FaultyStorage(LocalStorage(tmp_path / "t"), NoAnswer("map .hoodie/metadata/column_stats")))
     before = tree(tmp_path / "t")
     with pytest.raises(StorageError, match="expected to read column_stats .*no answer; nothing was written; try again"):
         faulty.upsert(rows(("a", 2, "x", 1)))
