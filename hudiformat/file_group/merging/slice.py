@@ -17,20 +17,16 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.types as pat
 
-from hudiformat.codec.avro.arrays import bitmap
 from hudiformat.file_group.base_file.filters import HIGHEST
 from hudiformat.file_group.base_file.read import BaseRows
 from hudiformat.file_group.merging.candidates import Candidates
 from hudiformat.file_group.merging.custom import call_merger, fold_custom
 from hudiformat.file_group.merging.fold import key_numbers, last_entries
+from hudiformat.file_group.merging.kept_rows import kept_rows
 from hudiformat.file_group.merging.keys import KeyIndex
 from hudiformat.file_group.merging.partial import combine_columns, fold_columns, set_values
 from hudiformat.file_group.merging.rule import Booleans, Integers, MergeRule, comparable_integers, ordering_values
 from hudiformat.timeline.table_config import MergeMode
-
-_NEARLY_ALL = 0.95
-"""The share of the rows of a batch from which on the others are few."""
-
 
 @dataclass(frozen=True, slots=True)
 class MergedLog:
@@ -211,7 +207,7 @@ def _merge_base_rows(
     start = 0
     for batch in part.read():
         end = start + batch.num_rows
-        yield from _filter_rows(batch, kept[start:end])
+        yield from kept_rows(batch, kept[start:end])
         inside = combined & (matches.rows >= start) & (matches.rows < end)
         if inside.any():
             part_of_matches = _Matches(batch, matches.rows[inside] - start, matches.keys[inside])
@@ -265,37 +261,5 @@ def log_rows(logs: MergedLog, keys: Booleans) -> Iterator[pa.RecordBatch]:
     wanted[logs.row[keys]] = True
     start = 0
     for batch in logs.records:
-        yield from _filter_rows(batch, wanted[start : start + batch.num_rows])
+        yield from kept_rows(batch, wanted[start : start + batch.num_rows])
         start += batch.num_rows
-
-
-def _filter_rows(batch: pa.RecordBatch, flags: Booleans) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of *batch* for which *flags* is true; no batch if there are none."""
-    kept = int(np.count_nonzero(flags))
-    if kept == batch.num_rows and kept:
-        yield batch
-    elif kept:
-        mask = pa.BooleanArray.from_buffers(pa.bool_(), len(flags), [None, bitmap(flags)])
-        yield batch.filter(mask) if kept < _NEARLY_ALL * batch.num_rows else _without_few(batch, mask)
-
-
-def _without_few(batch: pa.RecordBatch, mask: pa.Array) -> pa.RecordBatch:
-    """Return the rows of *batch* for which *mask* is true, nearly all.
-
-    Arrow's filter of a batch takes rows by their numbers.  That of a flat column copies what lies between the rows that
-    are left out, which costs a third to a half.
-    """
-    is_flat = [_is_flat(kind) for kind in batch.schema.types]
-    others = [number for number, flag in enumerate(is_flat) if not flag]
-    if len(others) == len(is_flat):
-        return batch.filter(mask)
-    taken = iter(batch.select(others).filter(mask).columns if others else ())
-    columns = [
-        column.filter(mask) if flag else next(taken) for column, flag in zip(batch.columns, is_flat, strict=True)
-    ]
-    return pa.RecordBatch.from_arrays(columns, schema=batch.schema)
-
-
-def _is_flat(kind: pa.DataType) -> bool:
-    is_text = pat.is_string(kind) or pat.is_binary(kind) or pat.is_large_string(kind) or pat.is_large_binary(kind)
-    return bool(is_text or pat.is_primitive(kind))

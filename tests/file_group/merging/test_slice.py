@@ -24,7 +24,7 @@ from hudiformat.file_group.base_file.read import to_base_rows
 from hudiformat.file_group.merging.candidates import blocks_to_merge, read_candidates
 from hudiformat.file_group.merging.delete_markers import DeleteMarker
 from hudiformat.file_group.merging.rule import MergeRule
-from hudiformat.file_group.merging.slice import _filter_rows, merge_log_entries, merge_slice
+from hudiformat.file_group.merging.slice import merge_log_entries, merge_slice
 from hudiformat.timeline.table_config import MergeMode
 from tests.effort import examples
 from tests.file_group.merging.blocks import KEY, data, deletes, keys_of
@@ -384,27 +384,3 @@ def test_the_example_of_the_specification() -> None:
     assert Counter(zip(result["k"].to_pylist(), result["row"].to_pylist(), strict=True)) == Counter(
         (line[0], int(line[1])) for line in expected
     )
-
-
-@pytest.mark.parametrize("start", [0, 3])
-@pytest.mark.parametrize("names", [["v"], ["s"], ["s", "b"], ["v", "s", "l", "b", "w"]], ids=str)
-@pytest.mark.parametrize("left_out", [[], [0], [5, 39], range(2, 40), range(40)], ids=str)
-def test_rows_that_are_left_out_are_those_of_arrows_filter(
-    left_out: Sequence[int], names: list[str], start: int
-) -> None:
-    texts = [None if n % 7 == 0 else f"t{n}" for n in range(43)]
-    columns = {
-        "v": pa.array(range(43), pa.int64()),
-        "s": pa.array(texts),
-        "l": pa.array([[n, None] if n % 3 else None for n in range(43)]),
-        "b": pa.array([None if text is None else text.encode() for text in texts], pa.binary()),
-        "w": pa.array(texts, pa.large_string()),
-    }
-    schema = pa.schema([pa.field(name, columns[name].type, metadata={"a": name}) for name in names])
-    batch = pa.RecordBatch.from_arrays([columns[name] for name in names], schema=schema).slice(start, 40)
-    flags = np.ones(40, np.bool_)
-    flags[list(left_out)] = False
-    found = list(_filter_rows(batch, flags))
-    expected = batch.filter(pa.array(flags))
-    assert found == ([expected] if expected.num_rows else [])
-    assert all(one.schema.equals(schema, check_metadata=True) for one in found)
