@@ -20,6 +20,7 @@ import pyarrow.types as pat
 from hudiformat.codec.parquet.constants import CODECS, constant_chunk, same_chunk
 from hudiformat.codec.parquet.copying import RowGroupCopier
 from hudiformat.codec.parquet.gzip_pages import gzip_chunk, isal
+from hudiformat.codec.parquet.incompressible import incompressible
 from hudiformat.codec.parquet.rows import columns_with_nan, set_infinite_bounds
 from hudiformat.codec.parquet.source import Chunk, GroupField, ParquetSource, column_path, struct_list_field
 from hudiformat.schema.meta_fields import RECORD_KEY
@@ -167,6 +168,7 @@ class AssembledGroups:
         rows = pa.Table.from_arrays(rows.columns, schema=pa.schema(fields))
         sink = pa.BufferOutputStream()
         by_isal = _is_by_isal(self._compression)
+        as_they_are = incompressible(rows, self._compression) if by_isal else ()
         with self._writer_of(sink, rows, "none" if by_isal else self._compression) as writer:
             writer.write_table(rows, row_group_size=rows.num_rows)
         data, with_nan = sink.getvalue(), columns_with_nan(rows)
@@ -175,8 +177,9 @@ class AssembledGroups:
         source = ParquetSource.open(pa.BufferReader(data), "rows in memory")
         found: dict[str, list[Chunk]] = {name: [] for name in rows.column_names}
         for chunk in struct_list_field(source.groups[0], GroupField.COLUMNS):
-            encoded = Chunk(source, chunk)
-            found[column_path(chunk)[0]].append(gzip_chunk(encoded) if by_isal else encoded)
+            path, encoded = column_path(chunk), Chunk(source, chunk)
+            is_to_gzip = by_isal and ".".join(path) not in as_they_are
+            found[path[0]].append(gzip_chunk(encoded) if is_to_gzip else encoded)
         return found
 
 

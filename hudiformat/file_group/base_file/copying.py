@@ -34,6 +34,8 @@ from hudiformat.file_group.base_file.read import BATCH_ROWS
 from hudiformat.schema.meta_fields import FILE_NAME, RECORD_KEY
 from hudiformat.storage.protocol import OutputFile, Storage
 
+_NO_CODEC = "uncompressed"
+"""As pyarrow calls it in a footer."""
 LEAST_GROUP = 4 << 20
 """Row groups are worth copying if they have at least this many bytes on average, before compression: copies of small
 row groups would stay small."""
@@ -135,12 +137,13 @@ def can_be_copied(
 def can_be_mixed(source: ParquetSource, schema: pa.Schema, *, compression: str) -> bool:
     """Return whether row groups of *source* can be in a file with *schema* that is written now, beside its own ones.
 
-    They have the same columns and codec.
+    They have the same columns and codec, but for columns that are stored without one.
     """
     if source.difference(empty_file(stored_schema(schema))) is not None:
         return False
     columns = [struct_field(chunk, ChunkField.METADATA) for chunk in chunks(source.groups)]
-    return {number_field(column, ColumnField.CODEC) for column in columns} == {CODECS[compression]}
+    codecs = {number_field(column, ColumnField.CODEC) for column in columns}
+    return CODECS[compression] in codecs and codecs <= {CODECS[compression], CODECS["none"]}
 
 
 def has_large_groups(metadata: pq.FileMetaData, least_group: int) -> bool:
@@ -152,8 +155,9 @@ def has_large_groups(metadata: pq.FileMetaData, least_group: int) -> bool:
 def _is_alike(file: pq.ParquetFile, schema: pa.Schema, compression: str) -> bool:
     groups = [file.metadata.row_group(number) for number in range(file.num_row_groups)]
     codecs = {group.column(column).compression.lower() for group in groups for column in range(group.num_columns)}
+    codec = _NO_CODEC if compression == "none" else compression.lower()
     has_columns: bool = file.schema_arrow.equals(stored_schema(schema))
-    return has_columns and codecs <= {compression.lower()}
+    return has_columns and (not codecs or (codec in codecs and codecs <= {codec, _NO_CODEC}))
 
 
 def _top_level_names(names: Sequence[str], schema: pa.Schema) -> list[str]:

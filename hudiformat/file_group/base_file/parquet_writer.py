@@ -17,6 +17,7 @@ from hudiformat.codec.custom_types import store_vectors, stored_schema
 from hudiformat.codec.log.content.parquet_data import AVRO_SCHEMA_KEY, MODEL_KEY, compression_level, vector_columns
 from hudiformat.codec.parquet.dates import GREGORIAN
 from hudiformat.codec.parquet.few_rows import encode_files
+from hudiformat.codec.parquet.incompressible import LEAST_BYTES, incompressible
 from hudiformat.codec.parquet.rows import close_writer, columns_with_nan
 from hudiformat.codec.parquet.source import ParquetSource
 from hudiformat.errors import CorruptTableError, HudiFormatError
@@ -115,11 +116,12 @@ class ParquetBaseFileWriter(RowGroupWriter):
         self, sink: pa.NativeFile, first: pa.Table, compression: str, *, dictionaries: bool = True
     ) -> pq.ParquetWriter:
         """Return a writer of row groups to *sink*; *first* are the rows of the first one."""
+        codecs, levels = _compression(first, compression)
         return pq.ParquetWriter(
             sink,
             first.schema,
-            compression=compression,
-            compression_level=compression_level(compression),
+            compression=codecs,
+            compression_level=levels,
             use_dictionary=dictionaries and _with_dictionaries(first),
             store_schema=False,
             metadata_collector=self._footers,
@@ -222,6 +224,16 @@ class CopyingWriter(ParquetBaseFileWriter):
     @property
     def _encoded_bytes(self) -> float:
         return float(self._assembled.encoded_bytes)
+
+
+def _compression(rows: pa.Table, codec: str) -> tuple[str | dict[str, str], int | dict[str, int] | None]:
+    """Return the codec of all columns of *rows* and its level, None by default; or those of each that is compressed."""
+    level = compression_level(codec)
+    as_they_are = incompressible(rows, codec) if rows.nbytes >= LEAST_BYTES else ()
+    if not as_they_are:
+        return codec, level
+    compressed = [path for path in _paths(rows.schema) if path not in as_they_are]
+    return dict.fromkeys(compressed, codec), None if level is None else dict.fromkeys(compressed, level)
 
 
 def _with_dictionaries(rows: pa.Table) -> list[str] | bool:

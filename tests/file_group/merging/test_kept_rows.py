@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hudiformat.file_group.merging import kept_rows as kept_rows_module
-from hudiformat.file_group.merging.kept_rows import kept_rows
+from hudiformat.file_group.merging import slice as slice_module
+from hudiformat.file_group.merging.slice import _kept_rows
 from tests.effort import examples
 
 TEXTS = [None if n % 7 == 0 else f"t{n}" for n in range(110)]
@@ -45,8 +45,8 @@ def test_kept_rows_are_those_of_arrows_filter(data: st.DataObject, long: int) ->
         first = data.draw(st.integers(0, length), "first left out")
         flags[first : first + data.draw(st.sampled_from([1, 2, 30, 100]), "left out")] = False
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(kept_rows_module, "_LONG", long)
-        found = list(kept_rows(batch, flags))
+        patch.setattr(slice_module, "_LONG", long)
+        found = list(_kept_rows(batch, flags))
     assert all(one.num_rows for one in found)
     assert pa.Table.from_batches(found, schema) == pa.Table.from_batches([batch.filter(pa.array(flags))])
     assert all(one.schema.equals(schema, check_metadata=True) for one in found)
@@ -57,12 +57,12 @@ def test_long_runs_are_not_copied() -> None:
     flags = np.ones(5000, np.bool_)
     flags[2000:2100] = False
     before = pa.total_allocated_bytes()
-    assert [one.num_rows for one in kept_rows(batch, flags)] == [2000, 2900]
+    assert [one.num_rows for one in _kept_rows(batch, flags)] == [2000, 2900]
     assert pa.total_allocated_bytes() == before
 
 
 def test_a_run_that_is_the_lesser_part_of_a_batch_does_not_keep_it_alive() -> None:
     batch = pa.record_batch({"a": pa.array(range(10_000))})
     flags = np.arange(10_000) < 4000
-    (found,) = kept_rows(batch, flags)
+    (found,) = _kept_rows(batch, flags)
     assert (found.num_rows, found.get_total_buffer_size()) == (4000, 4000 * 8)
