@@ -18,9 +18,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hudiformat.codec.avro.schema import arrow_to_avro
+from hudiformat.codec.parquet import incompressible
 from hudiformat.codec.parquet.gzip_pages import gzip_chunk
 from hudiformat.codec.parquet.source import Chunk
-from hudiformat.file_group.base_file import assembled_groups
+from hudiformat.file_group.base_file import assembled_groups, parquet_writer
 from hudiformat.file_group.base_file.parquet_writer import ParquetBaseFileWriter
 from hudiformat.file_group.base_file.row_groups import NewFile
 from hudiformat.schema.meta_fields import RECORD_KEY
@@ -352,3 +353,36 @@ def test_what_fails_in_another_thread_is_raised(tmp_path: Path, two: WorkThreads
         patch.setattr(assembled_groups.AssembledGroups, "_encode_share", lambda *_: 1 // 0)
         with pytest.raises(ZeroDivisionError):
             in_small_groups(tmp_path, rows, two)
+
+
+@pytest.mark.parametrize("assembled", [False, True])
+@pytest.mark.parametrize("codec", ["zstd", "snappy", "gzip"])
+def test_columns_that_a_codec_makes_hardly_smaller_are_stored_as_they_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, codec: str, assembled: bool
+) -> None:
+    monkeypatch.setattr(incompressible, "LEAST_BYTES", 1000)
+    monkeypatch.setattr(parquet_writer, "LEAST_BYTES", 1000)
+    monkeypatch.setattr(parquet_writer, "pays_off", lambda **_: assembled)
+    chosen = np.random.default_rng(3)
+    group = pa.table(
+        {
+            RECORD_KEY: [f"k{number:05}" for number in range(ROWS)],
+            "x": chosen.random(ROWS),
+            "b": [chosen.bytes(60) for _ in range(ROWS)],
+            "l": [chosen.normal(size=3) for _ in range(ROWS)],
+            "n": range(ROWS),
+        }
+    )
+    written(tmp_path, group, compression=codec)
+    found = pq.ParquetFile(tmp_path / "f.parquet")
+    chunks = [found.metadata.row_group(0).column(place) for place in range(5)]
+    assert {one.path_in_schema: one.compression for one in chunks} == {
+        RECORD_KEY: codec.upper(),
+        "x": "UNCOMPRESSED",
+        "b": "UNCOMPRESSED",
+        "l.list.element": "UNCOMPRESSED",
+        "n": codec.upper(),
+    }
+    assert found.read().equals(group)
+    assert pl.read_parquet(tmp_path / "f.parquet").to_arrow().cast(group.schema).equals(group)
+    assert duckdb.read_parquet(str(tmp_path / "f.parquet")).to_arrow_table().cast(group.schema).equals(group)

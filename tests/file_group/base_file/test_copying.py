@@ -10,9 +10,10 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
+from hudiformat.codec.parquet.source import ParquetSource
 from hudiformat.codec.statistics import column_statistics
 from hudiformat.errors import CorruptTableError
-from hudiformat.file_group.base_file.copying import CopiedBaseFile, can_be_copied
+from hudiformat.file_group.base_file.copying import CopiedBaseFile, can_be_copied, can_be_mixed
 from hudiformat.file_group.base_file.parquet_writer import ParquetBaseFileWriter
 from hudiformat.file_group.base_file.read import read_file_keys
 from hudiformat.file_group.base_file.row_groups import NewFile
@@ -27,6 +28,7 @@ SCHEMA = pa.schema(
     ]
 )
 COLUMNS = (RECORD_KEY, "d", "s.x", "s.y")
+PATHS = [*META_FIELDS, "d", "s.x", "s.y"]
 AVRO = '{"type":"record","name":"r","fields":[]}'
 
 
@@ -94,6 +96,30 @@ def test_files_that_are_not_alike_are_not_copied(storage: LocalStorage, others: 
     second = written(storage, "b.parquet", part, "zstd" if others == "codec" else "gzip")
     assert can_be_copied(storage, [first], SCHEMA, compression="gzip", least_group=1)
     assert not can_be_copied(storage, [first, second], SCHEMA, compression="gzip", least_group=1)
+
+
+@pytest.mark.parametrize(
+    ("codecs", "compression", "alike"),
+    [
+        ({"d": "none"}, "gzip", True),  # a column that gzip makes hardly smaller
+        (dict.fromkeys(PATHS, "none"), "gzip", False),  # nobody asked for gzip then; a copy would stay as it is
+        (dict.fromkeys(PATHS, "none"), "none", True),
+        ({"d": "none"}, "none", False),
+        ({"d": "snappy"}, "gzip", False),
+        ({}, "gzip", True),
+        ({}, "zstd", False),
+    ],
+)
+def test_columns_without_a_codec_are_in_files_of_any(
+    storage: LocalStorage, tmp_path: Path, codecs: dict[str, str], compression: str, alike: bool
+) -> None:
+    name = written(storage, "a.parquet", rows(0, 5, "a"))
+    again = pq.read_table(tmp_path / name)
+    codecs = dict.fromkeys(PATHS, "gzip") | codecs
+    pq.write_table(again.cast(SCHEMA), tmp_path / name, compression=codecs, store_schema=False)
+    assert can_be_copied(storage, [name], SCHEMA, compression=compression, least_group=1) == alike
+    source = ParquetSource.open(pa.BufferReader((tmp_path / name).read_bytes()), name)
+    assert can_be_mixed(source, SCHEMA, compression=compression) == alike
 
 
 def test_small_row_groups_are_not_worth_it(storage: LocalStorage) -> None:
