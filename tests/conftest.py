@@ -252,7 +252,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> _OneJvmEach:
 
 @pytest.fixture(autouse=True)
 def files_one_by_one(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Let half of the tests merge and write base files one by one, as large files are: those of tests are all small.
+    """Let half of the tests take base files for large ones: merge and write them one by one, and read them by threads.
 
     The others encode new files of few rows together, and have markers as lines of a file, as writes of many files do.
     """
@@ -260,6 +260,7 @@ def files_one_by_one(request: pytest.FixtureRequest) -> Iterator[None]:
         if crc32(request.node.nodeid.encode()) % 2:
             patch.setattr("hudiformat.write.handles.merge._SMALL_FILE", 0)
             patch.setattr("hudiformat.write.handles.base_files._SMALL_FILE", 0)
+            patch.setattr("hudiformat.read.scan._WORTH_THREADS", 0)
         else:
             patch.setattr("hudiformat.write.handles.base_files._LEAST_FILES", 1)
             patch.setattr("hudiformat.write.commit.markers._MANY", 1)

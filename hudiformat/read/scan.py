@@ -42,6 +42,10 @@ _MERGED, _PARTS_EACH = 32 << 20, 2
 """Slices with log files of so many bytes together are read by one thread, so that their blocks are decoded together, if
 all rows are kept anyway; there are at least so many parts for each thread."""
 
+_WORTH_THREADS = 48 << 10
+"""Slices of a local storage of fewer bytes to decode, on average, are read by one thread: Python takes most of the time
+then, and threads would wait for each other, up to half as long again."""
+
 
 @dataclass(frozen=True, slots=True)
 class Scan:
@@ -245,6 +249,8 @@ class SliceQuery:
                     yield rows
 
         bounds = self._bounds(storage, keeps_all=keeps_all)
+        if storage.capabilities.map and self._bytes_to_decode(slices) < _WORTH_THREADS * len(slices):
+            bounds = replace(bounds, threads=1)
         parts = list(_parts(slices, read, bounds))
         if len(parts) == 1:
             return parts[0].read()
@@ -269,6 +275,12 @@ class SliceQuery:
             held=None if keeps_all else _HELD,
             together=_MOST_SMALL if storage.capabilities.map else 1,
         )
+
+    def _bytes_to_decode(self, slices: Sequence[FileSlice]) -> float:
+        """Return about how many bytes of *slices* are decoded; of a filter only the columns, as few rows may match."""
+        every = self.reader.output_schema
+        decoded = len(self.schema if self.filter is None else columns_of(self.filter, every))
+        return sum(one.size for one in slices) * decoded / max(len(every), 1)
 
     def _needed(self, names: list[str]) -> list[str]:
         """Return the columns to read: *names*, and those that only the conditions need."""

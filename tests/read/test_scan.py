@@ -136,6 +136,35 @@ def test_log_files_of_many_slices_are_merged_together(tmp_path: Path, monkeypatc
     assert asked == []  # whoever wants some rows does not wait for the log files of other slices
 
 
+@pytest.mark.parametrize(
+    ("query", "by_threads"),
+    [
+        ({}, True),
+        ({"columns": ["k", "ts", "p", "v"]}, False),
+        ({"filter": [("v", "=", 5)]}, False),  # the columns of rows that do not match are not decoded
+        ({"columns": ["v"], "filter": "k > 'a' and ts > 0 and p > 'a' and v < 5 and _hoodie_commit_time > '2'"}, True),
+    ],
+)
+def test_slices_of_few_bytes_to_decode_are_read_by_one_thread(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, query: dict[str, Any], by_threads: bool
+) -> None:
+    table = _of_slices(tmp_path / "t", 4)
+    size = sum(one.size for one in table.file_slices()) // 4  # of nine columns
+    asked: list[int] = []
+
+    def read_in_order(parts: Any, bounds: Bounds, size: Any) -> Any:
+        asked.append(bounds.threads)
+        return read(parts, bounds, size)
+
+    read = scan.read_in_order
+    monkeypatch.setattr(scan, "read_in_order", read_in_order)
+    monkeypatch.setattr(scan, "_WORTH_THREADS", size // 2)
+    monkeypatch.setattr(scan, "_SMALL", 1)
+    monkeypatch.setattr(pa, "cpu_count", lambda: 2)
+    table.snapshot(**query)
+    assert asked == [2 if by_threads else 1]
+
+
 def test_a_damaged_log_file_is_an_error_after_the_rows_of_the_slices_before_it(tmp_path: Path) -> None:
     table = _of_slices(tmp_path / "t", 3)
     [log] = (tmp_path / "t" / "p01").glob(".*.log.*")
