@@ -14,7 +14,7 @@ from hudiformat import ArgumentError, DecodeError, LogReader, OptionError, Table
 from hudiformat.file_group.reader import SliceReader, SliceScan
 from hudiformat.file_group.slices import BaseFile, FileSlice, LogFile
 from hudiformat.naming.file_names import BaseFileName, LogFileName
-from hudiformat.read import scan
+from hudiformat.read import ahead, scan
 from hudiformat.read.ahead import Bounds
 from hudiformat.read.explanation import ScanExplanation
 from hudiformat.read.scan import Scan
@@ -154,10 +154,9 @@ def test_slices_of_few_bytes_to_decode_are_read_by_one_thread(
 
     def read_in_order(parts: Any, bounds: Bounds, size: Any) -> Any:
         asked.append(bounds.threads)
-        return read(parts, bounds, size)
+        return ahead.read_in_order(parts, bounds, size)
 
-    read = scan.read_in_order
-    monkeypatch.setattr(scan, "read_in_order", read_in_order)
+    monkeypatch.setattr("hudiformat.read.scan.read_in_order", read_in_order)
     monkeypatch.setattr(scan, "_WORTH_THREADS", size // 2)
     monkeypatch.setattr(scan, "_SMALL", 1)
     monkeypatch.setattr(pa, "cpu_count", lambda: 2)
