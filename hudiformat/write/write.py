@@ -75,15 +75,16 @@ class TaskLimits:
     """How much a task does at a time.
 
     It buffers *max_buffered* bytes of rows over all its partitions before it writes out the fullest partitions; rows
-    that rewrite a base file, and the keys of deletes, stay in memory to the end.  Rows are located in *batches* pieces,
-    or in more of them if these have over *batch_rows* rows.  The small blocks of *encoded_together* file groups are
-    encoded together.  The rows of a file group are few, and handed over together, if a block has room for
-    *parts_of_a_block* times their bytes.
+    that rewrite a base file, and the keys of deletes, stay in memory to the end.  Rows are located in pieces of
+    *batch_rows* rows; many rows in *batches* pieces, or in more of them of *batch_bytes* each.  The small blocks of
+    *encoded_together* file groups are encoded together.  The rows of a file group are few, and handed over together, if
+    a block has room for *parts_of_a_block* times their bytes.
     """
 
     max_buffered: int = 256 * 1024 * 1024
     batch_rows: int = 65_536
-    batches: int = 16
+    batches: int = 4
+    batch_bytes: int = 64 * 1024 * 1024
     encoded_together: int = ENCODED_TOGETHER
     parts_of_a_block: int = PARTS_OF_A_BLOCK
 
@@ -356,8 +357,10 @@ class WriteTask:
         # If some partitions are written before the others, the memory of their rows has to become free.
         in_one = not self._buffered and rows.rows.nbytes <= self._limits.max_buffered
         locate = partial(self.tagger.locate, in_one=in_one)
-        # Many rows make large pieces: keys that are neighbours in the index are then looked up together.
-        pieces = rows.batches(max(self._limits.batch_rows, len(rows) // self._limits.batches))
+        # Many rows make large pieces: keys that are neighbours in the index are then looked up together, and each piece
+        # is split into its partitions, which takes Python some time for each of them.
+        count = max(self._limits.batches, rows.rows.nbytes // self._limits.batch_bytes)
+        pieces = rows.batches(max(self._limits.batch_rows, len(rows) // count))
         if self.tagger.looks_up:  # what one piece reads, the next ones use
             return chain.from_iterable(map(locate, pieces))
         return chain.from_iterable(self._side_by_side.threads.map(lambda piece: [*locate(piece)], pieces))

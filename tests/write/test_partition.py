@@ -139,7 +139,7 @@ def test_where_the_index_sees_logs_new_rows_are_appended(tmp_path: Path) -> None
 
 
 def test_rows_that_come_in_portions_fill_what_the_first_portion_opened(tmp_path: Path) -> None:
-    limits = TaskLimits(max_buffered=2_000, batch_rows=50)
+    limits = TaskLimits(max_buffered=2_000, batch_rows=50, batches=16)
     for index in ("SIMPLE", "INMEMORY"):
         for kind in ("MERGE_ON_READ", "COPY_ON_WRITE"):
             table = new_table(tmp_path / f"{index}{kind}", table_type=kind, options={"hoodie.index.type": index})
@@ -156,7 +156,7 @@ def test_rows_that_come_in_portions_fill_what_the_first_portion_opened(tmp_path:
 def test_a_group_that_got_a_log_takes_no_new_rows_that_come_later(tmp_path: Path) -> None:
     table = new_table(tmp_path / "t")
     table.insert(keyed(0, 100))
-    limits = TaskLimits(max_buffered=1, batch_rows=10)
+    limits = TaskLimits(max_buffered=1, batch_rows=10, batches=16)
     commit = write_within(limits, table, Operation.UPSERT, keyed(50, 150, ts=2))
     assert sorted((stat.log_version or 0, stat.num_inserts) for stat in commit.stats) == [(0, 50), (1, 0)]
     assert len(content(table)) == 150

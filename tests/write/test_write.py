@@ -341,7 +341,7 @@ def test_tables_of_hudi_are_written_on(own_golden: Callable[[str], Path], name: 
 
 
 def test_rows_may_come_in_many_batches(tmp_path: Path, any_index: dict[str, str]) -> None:
-    write = partial(write_within, TaskLimits(batch_rows=7))
+    write = partial(write_within, TaskLimits(batch_rows=7, batches=16))
     options = {**any_index, "hoodie.logfile.data.block.max.size": "500"}
     table = new_table(tmp_path / "t", schema=FLAGGED, options=options)
     flagged = partial(rows, schema=FLAGGED)

@@ -107,7 +107,7 @@ def test_what_is_in_memory_when_a_write_fails_is_left(tmp_path: Path, monkeypatc
 
 def test_groups_are_as_full_where_memory_is_short(tmp_path: Path) -> None:
     """Rows come in parts, each of which is written at once."""
-    limits = TaskLimits(max_buffered=10_000, batch_rows=500)
+    limits = TaskLimits(max_buffered=10_000, batch_rows=500, batches=16)
     table = new_table(tmp_path / "t", schema=WIDE, options={**OPTIONS, "hoodie.copyonwrite.record.size.estimate": "80"})
     sizes = bytes_of_groups(write_within(limits, table, Operation.INSERT, with_texts(4000, 100))).values()
     assert sum(size * RATIO > 0.9 * M for size in sizes) >= len(sizes) - 1

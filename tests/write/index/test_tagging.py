@@ -204,5 +204,5 @@ def test_a_write_that_does_not_fit_in_memory_copies_the_rows_of_each_partition(
     table = new_table(tmp_path)
     data = rows(*((f"k{number}", 1, f"p{number % 3}", 5) for number in range(90)))
     for most in (data.nbytes, data.nbytes - 1):
-        write_within(TaskLimits(max_buffered=most, batch_rows=10), table, Operation.UPSERT, data)
+        write_within(TaskLimits(max_buffered=most, batch_rows=10, batches=16), table, Operation.UPSERT, data)
     assert asked == [True] * 9 + [False] * 9
