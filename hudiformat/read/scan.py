@@ -279,7 +279,8 @@ class SliceQuery:
     def _bytes_to_decode(self, slices: Sequence[FileSlice]) -> float:
         """Return about how many bytes of *slices* are decoded; of a filter only the columns, as few rows may match."""
         every = self.reader.output_schema
-        decoded = len(self.schema if self.filter is None else columns_of(self.filter, every))
+        tested = [] if self.filter is None else columns_of(self.filter, every)
+        decoded = len(tested) or len(self.schema)
         return sum(one.size for one in slices) * decoded / max(len(every), 1)
 
     def _needed(self, names: list[str]) -> list[str]:
