@@ -64,7 +64,7 @@ def _stays_large(column: pa.ChunkedArray, codec: pa.Codec) -> bool:
     found = [_content(part) for part in parts]
     sample = b"".join(content for content, _ in found)
     size = len(sample) + sum(lengths for _, lengths in found)
-    return len(codec.compress(sample, asbytes=True)) > _WORTH * size if sample else False
+    return bool(sample and codec.compress(sample).size > _WORTH * size)
 
 
 def _content(values: pa.Array) -> tuple[memoryview, float]:
