@@ -39,20 +39,6 @@ def store64(address: int, value: int) -> None:
     ctypes.c_uint64.from_address(address).value = value & 0xFFFF_FFFF_FFFF_FFFF
 
 
-def item32(array: int, index: int) -> int:
-    """Return a number of an array of unsigned ones, of four bytes each, at the address *array*.
-
-    Loops over *index* whose items do not depend on one another become instructions for several items at once, which
-    those over addresses do not.
-    """
-    return load32(array + 4 * index)
-
-
-def set_item32(array: int, index: int, value: int) -> None:
-    """Store the lowest four bytes of *value* in an array as that of :func:`item32`."""
-    store32(array + 4 * index, value)
-
-
 def copy16(target: int, source: int) -> None:
     """Copy sixteen bytes."""
     ctypes.memmove(target, source, 16)

@@ -19,8 +19,6 @@ _STORES = {memory.store8: 8, memory.store32: 32, memory.store64: 64}
 _registered: set[Any] = {
     *_LOADS,
     *_STORES,
-    memory.item32,
-    memory.set_item32,
     memory.copy16,
     memory.high_bits32,
     memory.wrap64,
@@ -115,27 +113,6 @@ def _store(bits: int) -> Any:
     return intrinsic(typed)
 
 
-def _item32(_context: Any, array: Any, index: Any) -> Any:
-    def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
-        return builder.zext(builder.load(_item_at(builder, *arguments), align=1), ir.IntType(64))
-
-    return types.int64(array, index), generate
-
-
-def _set_item32(_context: Any, array: Any, index: Any, value: Any) -> Any:  # noqa: ARG001 - numba counts them
-    def generate(context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
-        first, number, item = arguments
-        builder.store(builder.trunc(item, ir.IntType(32)), _item_at(builder, first, number), align=1)
-        return context.get_dummy_value()
-
-    return types.void(array, index, types.int64), generate
-
-
-def _item_at(builder: Any, array: Any, index: Any) -> Any:
-    """Return a pointer to an item; LLVM makes no instructions for several items of pointers from sums of numbers."""
-    return builder.gep(builder.inttoptr(array, ir.IntType(32).as_pointer()), [index])
-
-
 def _copy16(_context: Any, target: Any, source: Any) -> Any:
     def generate(context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
         word = ir.VectorType(ir.IntType(64), 2).as_pointer()
@@ -175,7 +152,7 @@ def _low_zeros(_context: Any, value: Any) -> Any:
 
 
 def _overload(function: Any, inner: Any) -> None:
-    """Let compiled code use *inner*, of one to three numbers, where it calls *function*."""
+    """Let compiled code use *inner*, of one or two numbers, where it calls *function*."""
 
     def one(address: Any) -> Any:
         return inner(address)
@@ -183,24 +160,17 @@ def _overload(function: Any, inner: Any) -> None:
     def two(target: Any, value: Any) -> Any:
         return inner(target, value)
 
-    def three(array: Any, index: Any, value: Any) -> Any:
-        return inner(array, index, value)
-
-    count = function.__code__.co_argcount
-    if count == 1:
+    names = function.__code__.co_varnames
+    if len(names) == 1:
         overload(function, inline="always", strict=False)(lambda address: one)  # noqa: ARG005 - numba matches parameters by their names
-    elif count == 2:  # noqa: PLR2004 - a target and a value, or an array and an index
-        overload(function, inline="always", strict=False)(lambda target, value: two)  # noqa: ARG005 - numba matches parameters by their names
     else:
-        overload(function, inline="always", strict=False)(lambda array, index, value: three)  # noqa: ARG005 - numba matches parameters by their names
+        overload(function, inline="always", strict=False)(lambda target, value: two)  # noqa: ARG005 - numba matches parameters by their names
 
 
 for _function, _bits in _LOADS.items():
     _overload(_function, _load(_bits))
 for _place, _bits in _STORES.items():
     _overload(_place, _store(_bits))
-_overload(memory.item32, intrinsic(_item32))
-_overload(memory.set_item32, intrinsic(_set_item32))
 _overload(memory.copy16, intrinsic(_copy16))
 _overload(memory.high_bits32, intrinsic(_high_bits32))
 _overload(memory.prefetch, intrinsic(_prefetch))

@@ -24,13 +24,6 @@ def test_the_lowest_bytes_of_numbers_are_stored() -> None:
     assert target[:10].tolist() == [7, 0xFE, 5, 4, 3, 2, 0xFF, 0xFF, 0xFF, 0]
 
 
-def test_items_of_an_array_are_loaded_and_stored() -> None:
-    array = np.zeros(4, np.uint32)
-    memory.set_item32(array.ctypes.data, 2, 0x1_F203_0405)
-    assert array.tolist() == [0, 0, 0xF203_0405, 0]
-    assert memory.item32(array.ctypes.data, 2) == 0xF203_0405
-
-
 def test_sixteen_bytes_are_copied() -> None:
     target = np.zeros(17, np.uint8)
     memory.copy16(target.ctypes.data, BYTES.ctypes.data)

@@ -1,32 +1,22 @@
 """Set the bits of record keys in a bloom filter, in compiled code.
 
-A hash takes the one before it as its seed, so that the processor would wait for each multiplication.  Keys that follow
-one another and have the same number of whole words of four bytes are hashed side by side, up to 64 of them, eight in
-one instruction where the processor has AVX2.  What they have in common is laid out in the memory at *work*::
+A hash takes the one before it as its seed, so that the processor would wait for each multiplication.  Four keys of the
+same length are hashed side by side: their words are mixed once, and kept in the memory at *work*::
 
-    keys       "abcdefgh", "ijklmnopq", "rstuvwxyz0"
-    words      abcd ijkl rstu | efgh mnop vwxy       mixed, four bytes each
-    tails      0    q    z0                          what is left of each key
-    factors    1    M    M                           a key without a tail is not multiplied once more
-    seeds      a    b    c                           of these keys, after each hash: a bit of each
+    keys       "abcdefgh", "ijklmnop", "qrstuvwx", "yz012345"
+    work       abcd ijkl qrst yz01 | efgh mnop uvwx 2345      mixed, four bytes each
+    seeds      a    b    c    d                               of these keys, after each hash: a bit of each
 
 Source: MurmurHash, InternalBloomFilter.
 """
 
 from __future__ import annotations
 
-from hudiformat.kernels.memory import item32, load8, load32, load64, set_item32, store8
+from hudiformat.kernels.memory import load8, load32, load64, store8, store32
 
-LANES = 64
-"""Keys that are hashed side by side."""
-LONGEST = 256
-"""Bytes of the longest keys that are."""
-_ENOUGH = 4
-"""Fewer keys are hashed one after the other."""
-_ARRAY = 4 * LANES
-_SEEDS, _PLACES, _LENGTHS, _TAILS, _FACTORS, _WORDS = 0, _ARRAY, 2 * _ARRAY, 3 * _ARRAY, 4 * _ARRAY, 5 * _ARRAY
-"""Where the arrays begin in the memory to work with, each of which has a number for each key."""
-WORK = _WORDS + LONGEST * LANES
+LONGEST = 4_096
+"""Bytes of the longest keys that are hashed side by side."""
+WORK = 4 * LONGEST
 """Bytes of memory to work with."""
 
 _M = 0x5BD1E995
@@ -59,63 +49,49 @@ def _mark_keys(bits: int, num_bits: int, num_hashes: int, offsets: int, data: in
     inverse = (1 << 32) // num_bits
     row = 0
     while row < count:
-        whole = _whole_bytes(offsets, row)
-        same = 1
-        if whole <= LONGEST:
-            while same < LANES and row + same < count and _whole_bytes(offsets, row + same) == whole:
-                same += 1
-        if same >= _ENOUGH:
-            _mark_several(bits, num_bits, inverse, num_hashes, offsets + 8 * row, data, same, whole, work)
+        start, end = load64(offsets + 8 * row), load64(offsets + 8 * row + 8)
+        length = end - start
+        if (
+            row + 4 <= count
+            and length <= LONGEST
+            and load64(offsets + 8 * row + 16) == end + length
+            and load64(offsets + 8 * row + 24) == end + 2 * length
+            and load64(offsets + 8 * row + 32) == end + 3 * length
+        ):
+            _mark_four(bits, num_bits, inverse, num_hashes, data + start, length, work)
+            row += 4
         else:
-            for one in range(row, row + same):
-                start = load64(offsets + 8 * one)
-                _mark_one(bits, num_bits, inverse, num_hashes, data + start, load64(offsets + 8 * one + 8) - start)
-        row += same
+            _mark_one(bits, num_bits, inverse, num_hashes, data + start, length)
+            row += 1
 
 
-def _whole_bytes(offsets: int, row: int) -> int:
-    return load64(offsets + 8 * row + 8) - load64(offsets + 8 * row) & ~3
-
-
-def _mark_several(
-    bits: int,
-    num_bits: int,
-    inverse: int,
-    num_hashes: int,
-    offsets: int,
-    data: int,
-    count: int,
-    whole: int,
-    work: int,
-) -> None:
-    """Set the bits of *count* keys, each of which has *whole* bytes and up to three more.
-
-    The other lanes have what is in the memory; nothing comes of their hashes.
-    """
-    seeds, places, lengths = work + _SEEDS, work + _PLACES, work + _LENGTHS
-    tails, factors, words = work + _TAILS, work + _FACTORS, work + _WORDS
-    for lane in range(count):
-        start, end = load64(offsets + 8 * lane), load64(offsets + 8 * lane + 8)
-        for at in range(0, whole, 4):
-            set_item32(words + at * LANES, lane, _mixed_word(data + start + at))
-        left = end - start - whole
-        set_item32(lengths, lane, end - start)
-        set_item32(tails, lane, _tail(data + start + whole, left))
-        set_item32(factors, lane, _M if left else 1)
-    for lane in range(LANES):
-        set_item32(seeds, lane, 0)
+def _mark_four(bits: int, num_bits: int, inverse: int, num_hashes: int, start: int, length: int, work: int) -> None:
+    """Set the bits of four keys of *length* bytes each, which follow one another."""
+    whole, second, third, fourth = length & ~3, start + length, start + 2 * length, start + 3 * length
+    for at in range(0, whole, 4):
+        store32(work + 4 * at, _mixed_word(start + at))
+        store32(work + 4 * at + 4, _mixed_word(second + at))
+        store32(work + 4 * at + 8, _mixed_word(third + at))
+        store32(work + 4 * at + 12, _mixed_word(fourth + at))
+    left = length - whole
+    tail_a, tail_b = _tail(start + whole, left), _tail(second + whole, left)
+    tail_c, tail_d = _tail(third + whole, left), _tail(fourth + whole, left)
+    a = b = c = d = 0
     for _ in range(num_hashes):
-        for lane in range(LANES):
-            set_item32(seeds, lane, item32(seeds, lane) ^ item32(lengths, lane))
-        for at in range(words, words + whole * LANES, _ARRAY):
-            for lane in range(LANES):
-                set_item32(seeds, lane, (item32(seeds, lane) * _M & _LOW) ^ item32(at, lane))
-        for lane in range(LANES):
-            seed = _last_mix((item32(seeds, lane) ^ item32(tails, lane)) * item32(factors, lane) & _LOW)
-            set_item32(seeds, lane, seed)
-            set_item32(places, lane, _place(seed, num_bits, inverse))
-        for lane in range(count):
-            _set_bit(bits, item32(places, lane))
+        a, b, c, d = a ^ length, b ^ length, c ^ length, d ^ length
+        for at in range(work, work + 4 * whole, 16):
+            a = (a * _M & _LOW) ^ load32(at)
+            b = (b * _M & _LOW) ^ load32(at + 4)
+            c = (c * _M & _LOW) ^ load32(at + 8)
+            d = (d * _M & _LOW) ^ load32(at + 12)
+        if left:
+            a, b = (a ^ tail_a) * _M & _LOW, (b ^ tail_b) * _M & _LOW
+            c, d = (c ^ tail_c) * _M & _LOW, (d ^ tail_d) * _M & _LOW
+        a, b, c, d = _last_mix(a), _last_mix(b), _last_mix(c), _last_mix(d)
+        _set_bit(bits, a, num_bits, inverse)
+        _set_bit(bits, b, num_bits, inverse)
+        _set_bit(bits, c, num_bits, inverse)
+        _set_bit(bits, d, num_bits, inverse)
 
 
 def _mark_one(bits: int, num_bits: int, inverse: int, num_hashes: int, start: int, length: int) -> None:
@@ -130,7 +106,7 @@ def _mark_one(bits: int, num_bits: int, inverse: int, num_hashes: int, start: in
         if left:
             seed = (seed ^ tail) * _M & _LOW
         seed = _last_mix(seed)
-        _set_bit(bits, _place(seed, num_bits, inverse))
+        _set_bit(bits, seed, num_bits, inverse)
 
 
 def _mixed_word(at: int) -> int:
@@ -152,13 +128,10 @@ def _last_mix(seed: int) -> int:
     return seed ^ seed >> 15
 
 
-def _place(seed: int, num_bits: int, inverse: int) -> int:
-    """Return the number of the bit that a hash means; a product with *inverse* gives the quotient, or one less."""
+def _set_bit(bits: int, seed: int, num_bits: int, inverse: int) -> None:
+    """Set the bit that a hash means.  A product with 2^32 / *num_bits* gives the quotient, or one less."""
     value = (1 << 32) - seed if seed >> 31 else seed  # Java: Math.abs
-    place = value - (value * inverse >> 32) * num_bits
-    return place - num_bits if place >= num_bits else place
-
-
-def _set_bit(bits: int, place: int) -> None:
-    at = bits + (place >> 3)
-    store8(at, load8(at) | 1 << (place & 7))
+    position = value - (value * inverse >> 32) * num_bits
+    position -= num_bits if position >= num_bits else 0
+    at = bits + (position >> 3)
+    store8(at, load8(at) | 1 << (position & 7))

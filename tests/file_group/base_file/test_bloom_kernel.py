@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hudiformat.file_group.base_file.bloom import BloomFilter
-from hudiformat.file_group.base_file.bloom_kernel import LANES, LONGEST
+from hudiformat.file_group.base_file.bloom_kernel import LONGEST
 from tests.effort import BUSY, examples
 from tests.kernels.paths import KERNELS, by_numpy
 
@@ -40,19 +40,9 @@ def test_kernels_set_the_bits_that_numpy_sets(path: Path, texts: list[str], skip
 
 
 @pytest.mark.parametrize("path", KERNELS)
-@pytest.mark.parametrize("length", [1, 4, 7, 12, 36, LONGEST, LONGEST + 3, LONGEST + 4])
+@pytest.mark.parametrize("length", [1, 4, 7, 12, 36, LONGEST, LONGEST + 1])
 def test_keys_of_one_length_are_hashed_side_by_side(path: Path, length: int) -> None:
-    keys = pa.array([f"{number * 7919:x}".rjust(length, "é")[-length:] for number in range(1, LANES + 12)])
-    with by_numpy():
-        expected = BloomFilter.of(keys)
-    with path():
-        assert BloomFilter.of(keys) == expected
-
-
-@pytest.mark.parametrize("path", KERNELS)
-def test_keys_of_several_lengths_are_hashed_side_by_side(path: Path) -> None:
-    texts = [f"{number}" for number in range(90, 90 + 2 * LANES)]
-    keys = pa.array([*texts, *(f"{text}-{text}" for text in texts), "a", "abcd", *texts[:3], "", *texts])
+    keys = pa.array([f"{number * 7919:x}".rjust(length, "é")[-length:] for number in range(1, 12)])
     with by_numpy():
         expected = BloomFilter.of(keys)
     with path():
