@@ -12,7 +12,7 @@ import pytest
 
 import hudiformat as hf
 from tests.conformance.hudi import RealHudi
-from tests.conformance.partitioned import HUDI, same
+from tests.conformance.partitioned import HUDI, same, table_of
 
 pytestmark = pytest.mark.hudi
 
@@ -69,16 +69,7 @@ def codecs(table: hf.Table) -> dict[str, set[str]]:
 @pytest.mark.parametrize("codec", ["zstd", "gzip", "snappy"])
 def test_hudi_reads_prunes_copies_and_goes_on(hudi: RealHudi, tmp_path: Path, codec: str) -> None:
     path, options = tmp_path / "t", {"hoodie.parquet.compression.codec": codec}
-    hf.create_table(
-        path,
-        name="t",
-        schema=SCHEMA,
-        record_key=["id"],
-        ordering=["ts"],
-        partition_by=["p"],
-        table_type="COPY_ON_WRITE",
-        options=options,
-    )
+    table_of(path, schema=SCHEMA)
     table = hf.open_table(path, options=options)
     table.insert(rows(range(ROWS), 1))
     found = codecs(table)
